@@ -2,7 +2,9 @@ package sessionstore
 
 import (
 	"context"
+	"math"
 	"sync"
+	"sync/atomic"
 )
 
 // Guard is the beginning and the end of every method of a store: it refuses calls on a
@@ -17,53 +19,66 @@ import (
 // The store's clock is to be read later, inside its atomic step: a call may wait for a
 // lock while a session expires.
 type Guard struct {
-	mu     sync.Mutex
-	calls  int
-	closed bool
-	idle   chan struct{} // not nil once Close was called; closed when no call is left
+	// calls counts the calls in flight; its sign bit says that Close was called. One
+	// word holds both, so that no call slips in between a check and a count.
+	calls atomic.Int64
+
+	mu      sync.Mutex
+	drained bool
+	idle    chan struct{} // closed when drained; made on demand
 }
+
+const guardClosed = math.MinInt64
 
 // Enter begins a call. It returns ErrStoreClosed after Close, else the context's error
 // if that is done; then Leave must not be called.
 func (g *Guard) Enter(ctx context.Context) error {
-	g.mu.Lock()
-	if g.closed {
-		g.mu.Unlock()
+	if g.calls.Add(1) < 0 {
+		g.Leave()
 		return ErrStoreClosed
 	}
 	if err := ctx.Err(); err != nil {
-		g.mu.Unlock()
+		g.Leave()
 		return err
 	}
-	g.calls++
-	g.mu.Unlock()
 	return nil
 }
 
 // Leave ends a call that Enter began.
 func (g *Guard) Leave() {
-	g.mu.Lock()
-	g.calls--
-	if g.closed && g.calls == 0 {
-		close(g.idle)
+	if g.calls.Add(-1) == guardClosed {
+		g.drain()
 	}
-	g.mu.Unlock()
 }
 
 // Close makes later calls to Enter fail and waits until the calls in flight have left.
 // It reports whether it is the first Close: that one frees what the store owns. A later
 // one waits too.
 func (g *Guard) Close() (first bool) {
-	g.mu.Lock()
-	first = !g.closed
-	if first {
-		g.closed = true
-		g.idle = make(chan struct{})
-		if g.calls == 0 {
-			close(g.idle)
-		}
+	before := g.calls.Or(guardClosed)
+	if before == 0 {
+		g.drain()
 	}
-	g.mu.Unlock()
-	<-g.idle
-	return first
+	<-g.wait()
+	return before >= 0
+}
+
+func (g *Guard) wait() chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.idle == nil {
+		g.idle = make(chan struct{})
+	}
+	return g.idle
+}
+
+// drain may be called more than once: a call that Enter refuses is counted for a moment.
+func (g *Guard) drain() {
+	idle := g.wait()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.drained {
+		g.drained = true
+		close(idle)
+	}
 }

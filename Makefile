@@ -1,0 +1,90 @@
+# make prints what there is. Everything works in a clean clone with Go and a network
+# path to the Go module proxy; nothing needs installing by hand.
+
+SHELL := bash
+.DEFAULT_GOAL := help
+
+# Every module of the repository: the library, and those in it with a go.mod of their own.
+MODULES := $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './.git/*' | sort))
+# The tools module has no packages of its own.
+CODE := $(filter-out ./tools,$(MODULES))
+
+LINT := bin/golangci-lint
+COVER := /tmp/sessionstore-cover.out
+FUZZTIME ?= 60s
+
+.PHONY: help
+help: ## print the targets
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: test
+test: ## run all tests, in every module
+	@set -e; for m in $(CODE); do echo "== go test ./... in $$m"; (cd $$m && go test $(TESTFLAGS) ./...); done
+
+.PHONY: race
+race: ## run all tests with the race detector
+	@$(MAKE) --no-print-directory test TESTFLAGS='-race -timeout 30m'
+
+.PHONY: demo
+demo: ## run the main job: a conversation's whole life in the embedded store
+	go run ./cmd/sessionctl demo
+
+.PHONY: check
+check: fmt-check vet tidy-check cross lint ## all that is checked without running tests
+
+.PHONY: fmt
+fmt: ## format the code
+	gofmt -w $$(find . -name '*.go' -not -path './.git/*')
+
+.PHONY: fmt-check
+fmt-check:
+	@bad=$$(gofmt -l $$(find . -name '*.go' -not -path './.git/*')); \
+	if [ -n "$$bad" ]; then echo "gofmt would change:"; echo "$$bad"; exit 1; fi
+
+.PHONY: vet
+vet: ## go vet in every module
+	@set -e; for m in $(CODE); do echo "== go vet in $$m"; (cd $$m && go vet ./...); done
+
+.PHONY: tidy
+tidy: ## go mod tidy in every module
+	@set -e; for m in $(MODULES); do (cd $$m && GOWORK=off go mod tidy); done
+
+.PHONY: tidy-check
+tidy-check:
+	@set -e; for m in $(MODULES); do echo "== go mod tidy -diff in $$m"; (cd $$m && GOWORK=off go mod tidy -diff); done
+
+.PHONY: cross
+cross: ## build for systems other than this one
+	@set -e; for p in linux/386 linux/arm64 darwin/arm64 windows/amd64; do \
+	  for m in $(CODE); do echo "== build for $$p in $$m"; \
+	    (cd $$m && CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build ./...); done; done
+
+$(LINT): tools/go.mod tools/go.sum
+	cd tools && GOWORK=off go build -o ../$(LINT) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+
+.PHONY: lint
+lint: $(LINT) ## run golangci-lint in every module (the first time it is built, some minutes)
+	@set -e; for m in $(CODE); do echo "== golangci-lint in $$m"; (cd $$m && $(CURDIR)/$(LINT) run --config $(CURDIR)/.golangci.yml ./...); done
+
+.PHONY: cover
+cover: ## print what of root, memory and bolt the tests cover, and the functions they miss
+	go test -coverprofile=$(COVER) -coverpkg=.,./memory,./bolt . ./memory ./bolt ./verify ./formats
+	@go tool cover -func=$(COVER) | awk '$$NF+0 < 75 || /^total/'
+
+.PHONY: deps
+deps: ## print what a program that uses root and bolt builds from other modules
+	@go list -deps -f '{{with .Module}}{{.Path}} {{.Version}}{{end}}' . ./bolt | sort -u
+
+.PHONY: fuzz
+fuzz: ## fuzz every parser, FUZZTIME (default 60s) each
+	@set -e; grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n1 dirname | sort -u | while read -r d; do \
+	  for f in $$(grep -hoE '^func Fuzz[A-Za-z0-9_]*' $$d/*_test.go | sed 's/func //'); do \
+	    echo "== $$d $$f"; (cd $$d && go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) .); done; done
+
+.PHONY: bench
+bench: ## benchmarks of the library, in the form benchstat reads
+	go test -run '^$$' -bench . -benchmem . ./memory ./bolt
+
+.PHONY: clean
+clean: ## remove what the targets made
+	rm -rf bin $(COVER)

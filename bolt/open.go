@@ -1,0 +1,224 @@
+package bolt
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/sessionstore/sessionstore"
+)
+
+// Mode says what Open may do to the file.
+type Mode string
+
+// The modes. A store that is read-only shares the file with other read-only ones, in
+// this process or another; otherwise a file has one user at a time.
+const (
+	ReadWriteCreate Mode = "rwc" // makes the file if there is none; the default
+	ReadWrite       Mode = "rw"  // needs the file
+	ReadOnly        Mode = "ro"  // needs the file, and never writes to it
+)
+
+// DefaultTimeout is how long Open waits for another user of the file.
+const DefaultTimeout = time.Second
+
+// OpenOptions are the settings of Open. The zero value is ready to use.
+type OpenOptions struct {
+	Options
+
+	// Timeout is how long to wait while another has the file; 0 is DefaultTimeout, and a
+	// negative one tries once.
+	Timeout time.Duration
+
+	// Mode is what may be done to the file; "" is ReadWriteCreate.
+	Mode Mode
+}
+
+const (
+	fileMode  = 0o600
+	lockRetry = 20 * time.Millisecond
+)
+
+// Open opens the database file at path and returns a store that owns it: its Close
+// closes the file. A new file has mode 0600; directories are not made.
+//
+// Errors: ErrLocked if another has the file for longer than the timeout (on Linux it
+// names the process, where that can be found out); fs.ErrNotExist if the mode needs the
+// file; ErrSchemaTooNew; ErrInvalid; the context's, also while waiting for the lock. A
+// file that is no database, or has been cut, is an error that names the path, and is left
+// as it is.
+func Open(ctx context.Context, path string, o *OpenOptions) (*Store, error) {
+	if o == nil {
+		o = &OpenOptions{}
+	}
+	db, err := openFile(ctx, path, o.Mode, o.Timeout)
+	if err != nil {
+		return nil, fmt.Errorf("bolt: open %s: %w", path, err)
+	}
+	s, err := New(db, &o.Options)
+	if err != nil {
+		return nil, fmt.Errorf("bolt: open %s: %w", path, errors.Join(err, db.Close()))
+	}
+	s.owned = true
+	return s, nil
+}
+
+// openFile opens the database, and waits for its lock, in steps of lockRetry: bbolt's own
+// wait heeds no context.
+func openFile(ctx context.Context, path string, mode Mode, timeout time.Duration) (*bbolt.DB, error) {
+	switch mode {
+	case "":
+		mode = ReadWriteCreate
+	case ReadWriteCreate, ReadWrite, ReadOnly:
+	default:
+		return nil, &sessionstore.InvalidError{Field: "mode", Reason: fmt.Sprintf("%.20q is none of rwc, rw and ro", string(mode))}
+	}
+	if path == "" {
+		return nil, &sessionstore.InvalidError{Field: "path", Reason: "must not be empty"}
+	}
+	if timeout == 0 {
+		timeout = DefaultTimeout
+	}
+	deadline := time.Now().Add(timeout)
+	for {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		db, err := tryOpen(path, mode)
+		if !errors.Is(err, errBusy) {
+			return db, err
+		}
+		wait := min(time.Until(deadline), lockRetry)
+		if wait <= 0 {
+			return nil, lockedError(path)
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+	}
+}
+
+// errBusy is for a file whose lock another has at this moment.
+var errBusy = errors.New("busy")
+
+func lockedError(path string) error {
+	if who := lockHolder(path); who != "" {
+		return fmt.Errorf("%w by %s", sessionstore.ErrLocked, who)
+	}
+	return sessionstore.ErrLocked
+}
+
+// tryOpen opens the file once. Errors: errBusy.
+func tryOpen(path string, mode Mode) (db *bbolt.DB, err error) {
+	isNew := false
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist) && mode == ReadWriteCreate:
+		isNew = true
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%w: not a regular file", bolterrors.ErrInvalid)
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	var file *os.File
+	defer func() {
+		// Bbolt panics on what it finds in a broken file, and leaves it locked, open and
+		// mapped. Only the map cannot be undone from here.
+		if p := recover(); p != nil {
+			db, err = nil, fmt.Errorf("%w: %v", errDamaged, p)
+			if file != nil {
+				err = errors.Join(err, unlock(file), file.Close())
+			}
+		}
+	}()
+	db, err = bbolt.Open(path, fileMode, &bbolt.Options{
+		Timeout:      1, // one attempt: none would be for ever
+		ReadOnly:     mode == ReadOnly,
+		FreelistType: bbolt.FreelistMapType,
+		OpenFile: func(name string, flag int, perm os.FileMode) (*os.File, error) {
+			if mode != ReadWriteCreate {
+				flag &^= os.O_CREATE
+			}
+			f, err := os.OpenFile(name, flag, perm)
+			if err != nil {
+				return nil, err
+			}
+			if err := checkHeader(f, mode); err != nil {
+				return nil, errors.Join(err, f.Close())
+			}
+			file = f
+			return f, nil
+		},
+	})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return nil, errBusy
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := checkOpened(db, file, path); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	if isNew {
+		if err := syncDir(filepath.Dir(path)); err != nil {
+			return nil, errors.Join(err, db.Close())
+		}
+	}
+	return db, nil
+}
+
+// checkHeader refuses a file that is no bbolt database before bbolt sees it: it would
+// make one of an empty file, and on Windows lengthens any other before it looks.
+func checkHeader(f *os.File, mode Mode) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	if info.Size() == 0 {
+		if mode == ReadWriteCreate {
+			return nil
+		}
+		return fmt.Errorf("%w: the file is empty", bolterrors.ErrInvalid)
+	}
+	// Each of the two meta pages begins with a page header of 16 bytes and then this
+	// number. The second one's place depends on the page size, from 1 KiB to 16 MiB.
+	const magic = 0xED0CDAED
+	for at := int64(0); at < info.Size() && at <= 16<<20; at = max(1024, at*2) {
+		var b [4]byte
+		if _, err := f.ReadAt(b[:], at+16); err == nil && binary.NativeEndian.Uint32(b[:]) == magic {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: not a bbolt file", bolterrors.ErrInvalid)
+}
+
+// checkOpened looks at the file now that it is locked.
+func checkOpened(db *bbolt.DB, file *os.File, path string) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	// Between the opening and the lock, Compact may have put another file in its place.
+	if there, err := os.Stat(path); err != nil || !os.SameFile(info, there) {
+		return errBusy
+	}
+	return db.View(func(tx *bbolt.Tx) error {
+		if info.Size() < tx.Size() {
+			return fmt.Errorf("%w: the file has %d bytes, its pages take %d", errDamaged, info.Size(), tx.Size())
+		}
+		_, err := checkFormat(tx)
+		return err
+	})
+}

@@ -1,0 +1,21 @@
+module github.com/sessionstore/sessionstore/cmd/sessionctl
+
+go 1.26
+
+require (
+	github.com/mattn/go-runewidth v0.0.24
+	github.com/sessionstore/sessionstore v0.0.0
+	github.com/spf13/cobra v1.10.2
+	github.com/spf13/pflag v1.0.10
+	golang.org/x/term v0.43.0
+)
+
+require (
+	github.com/clipperhouse/uax29/v2 v2.2.0 // indirect
+	github.com/google/uuid v1.6.0 // indirect
+	github.com/inconshreveable/mousetrap v1.1.0 // indirect
+	go.etcd.io/bbolt v1.5.0 // indirect
+	golang.org/x/sys v0.45.0 // indirect
+)
+
+replace github.com/sessionstore/sessionstore => ../../

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+func TestUsageErrors(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name string
+		args []string
+		want []string
+	}{
+		{"unknown command", []string{"lst"}, []string{`"lst"`, "did you mean ls"}},
+		{"far from any command", []string{"frobnicate"}, []string{"--help"}},
+		{"unknown flag", []string{"ls", "--frob"}, []string{"--frob", "sessionctl ls --help"}},
+		{"unknown flag of an unknown command", []string{"frobnicate", "--x"}, []string{"--x"}},
+		{"help on an unknown command", []string{"help", "lst"}, []string{`"lst"`, "ls"}},
+		{"unknown shell", []string{"completion", "cmd.exe"}, []string{"cmd.exe"}},
+		{"no shell", []string{"completion"}, []string{"--help"}},
+		{"URL without --store", []string{"postgres://app:pw@h/d"}, []string{"--store"}},
+		{"text that is no UTF-8", []string{"append", "s", "\xff"}, []string{"content", "UTF-8"}},
+		{"json where there is none", []string{"export", "--json"}, []string{"--json"}},
+		{"too many arguments", []string{"ls", "x"}, []string{"no arguments", "got 1"}},
+		{"missing id", []string{"show"}, []string{"show takes ID", "got 0"}},
+		{"missing ids", []string{"rm"}, []string{"rm takes ID…"}},
+		{"missing text", []string{"append", "s"}, []string{"append takes ID TEXT"}},
+		{"empty id", []string{"show", ""}, []string{"must not be empty"}},
+		{"control character in an id", []string{"show", "a\x1b[2Jb"}, []string{"U+001B"}},
+		{"second id", []string{"rm", "a", "b\n"}, []string{"U+000A"}},
+		{"long id", []string{"pause", strings.Repeat("x", 256)}, []string{"256 bytes"}},
+		{"invalid id of a new session", []string{"new", "--id", "a\x00"}, []string{"U+0000"}},
+		{"invalid user", []string{"new", "--user", "\xff"}, []string{"UTF-8"}},
+		{"unknown status", []string{"ls", "--status", "open"}, []string{`"open"`, "paused"}},
+		{"negative limit", []string{"ls", "--limit", "-1"}, []string{"--limit", "0 or more"}},
+		{"limit that is no number", []string{"purge", "--limit", "ten"}, []string{"--limit", "0 or more"}},
+		{"negative last", []string{"show", "--last", "-3", "s"}, []string{"--last"}},
+		{"bad duration", []string{"new", "--ttl", "5"}, []string{"--ttl", "90s"}},
+		{"negative duration", []string{"update", "--ttl", "-5s", "s"}, []string{"--ttl"}},
+		{"unknown role", []string{"append", "--role", "robot", "s", "x"}, []string{"--role", "assistant"}},
+		{"role for standard input", []string{"append", "--role", "user", "s", "-"}, []string{"--role"}},
+		{"seq that is no number", []string{"rewind", "s", "x"}, []string{`"x"`, "sequence number"}},
+		{"negative seq", []string{"fork", "--at", "-1", "s"}, []string{"--at"}},
+		{"metadata without a value", []string{"update", "--set", "x", "s"}, []string{"KEY=VALUE"}},
+		{"metadata set and deleted", []string{"update", "--set", "x=1", "--delete", "x", "s"}, []string{`"x"`, "also set"}},
+		{"lone surrogate in metadata", []string{"update", "--set", `x="\ud83d"`, "s"}, []string{"--set"}},
+		{"nothing to update", []string{"update", "s"}, []string{"nothing to update"}},
+		{"no format", []string{"import", "x"}, []string{"--format", "native"}},
+		{"unknown format", []string{"import", "--format", "xml", "x"}, []string{`"xml"`, "sharegpt"}},
+		{"ids and filters", []string{"export", "--user", "u", "s"}, []string{"either"}},
+		{"store without a scheme", []string{"ls", "--store", "sessions.db"}, []string{"scheme", "bolt:PATH"}},
+		{"unknown scheme", []string{"ls", "--store", "sqlite:x"}, []string{"sqlite:x", "bolt"}},
+		{"unknown mode", []string{"ls", "--store", "bolt:x.db?mode=all"}, []string{"mode"}},
+		{"compact of another backend", []string{"compact", "--store", "memory:"}, []string{"compact", "bolt"}},
+		{"backup of another backend", []string{"backup", "--store", "memory:", "x"}, []string{"backup", "bolt"}},
+		{"backup as JSON", []string{"backup", "--json", "-"}, []string{"--json"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			c := newCLI(t)
+			c.fails(exitUsage, tt.want, tt.args...)
+			c.noFiles()
+		})
+	}
+}
+
+func TestNoCommand(t *testing.T) {
+	t.Parallel()
+	r := call(t, "")
+	if r.code != exitUsage || r.out != "" {
+		t.Errorf("exit status %d, output %q; want 2 and nothing", r.code, r.out)
+	}
+	for _, want := range []string{"chat-messages", "SESSIONSTORE_URL", "sessionctl: a command is missing\n"} {
+		if !strings.Contains(r.err, want) {
+			t.Errorf("standard error %q; want %q in it", r.err, want)
+		}
+	}
+}
+
+func TestHelpVersionCompletion(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--help"}, "chat-messages"},
+		{[]string{"help", "ls"}, "--status"},
+		{[]string{"append", "-h"}, "tool_calls"},
+		{[]string{"version"}, runtime.Version()},
+		{[]string{"completion", "bash"}, "sessionctl"},
+	} {
+		if r := call(t, "", tt.args...); r.code != exitOK || r.err != "" || !strings.Contains(r.out, tt.want) {
+			t.Errorf("sessionctl %q: exit status %d, standard error %q, output %q; want 0, nothing and %q", tt.args, r.code, r.err, r.out, tt.want)
+		}
+	}
+}
+
+// Every command has a help text that names its arguments, and a one-line description.
+func TestEveryCommandIsDescribed(t *testing.T) {
+	t.Parallel()
+	root := (&app{}).rootCmd()
+	want := strings.Fields("demo new append ls show chat-messages update pause resume close fork rewind clear rm purge import export verify compact backup version")
+	for _, name := range want {
+		cmd, _, err := root.Find([]string{name})
+		if err != nil || cmd == root {
+			t.Errorf("there is no command %s", name)
+			continue
+		}
+		if cmd.Short == "" || strings.HasSuffix(cmd.Short, ".") {
+			t.Errorf("%s: short description %q; want one, without a full stop", name, cmd.Short)
+		}
+	}
+}
+
+func TestMissingStoreIsNotMade(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"ls"}, {"ls", "--json"}, {"show", "s"}, {"chat-messages", "s"}, {"export"}, {"verify"},
+		{"append", "s", "x"}, {"append", "s", "-"}, {"update", "--touch", "s"}, {"pause", "s"}, {"resume", "s"}, {"close", "s"},
+		{"fork", "s"}, {"rewind", "s", "0"}, {"clear", "s"}, {"rm", "s"}, {"purge"}, {"compact"}, {"backup", "-"},
+	} {
+		t.Run(strings.Join(args, " "), func(t *testing.T) {
+			t.Parallel()
+			c := newCLI(t)
+			c.fails(exitFailed, []string{"s.db", "does not exist"}, args...)
+			c.fails(exitFailed, []string{"copy.db"}, "backup", filepath.Join(c.dir, "no", "copy.db"))
+			c.noFiles()
+		})
+	}
+}
+
+func TestBoltPath(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"bolt:s.db": "s.db", "bolt:/a/b%20c.db?mode=ro": "/a/b c.db", "bolt:///a/b.db": "/a/b.db", "BOLT:a#b.db?timeout=1s": "a#b.db",
+	} {
+		if got, err := boltPath(url); got != want || err != nil {
+			t.Errorf("boltPath(%q) = %q, %v; want %q", url, got, err, want)
+		}
+	}
+}
+
+// A mode that the user wrote is the one that counts.
+func TestModeOfTheURL(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		url  string
+		want string
+	}{
+		{"bolt:s.db", "bolt:s.db?mode=ro"},
+		{"bolt:s.db?", "bolt:s.db?mode=ro"},
+		{"BOLT:s.db?timeout=2s", "BOLT:s.db?timeout=2s&mode=ro"},
+		{"bolt:s.db?mode=rwc", "bolt:s.db?mode=rwc"},
+		{"bolt:s.db?namespace=a%20b&mode=rw", "bolt:s.db?namespace=a%20b&mode=rw"},
+		{"bolt:s.db?%zz", "bolt:s.db?%zz"},
+		{"memory:", "memory:"},
+		{"postgres://h/d", "postgres://h/d"},
+	} {
+		if got := withMode(tt.url, toRead); got != tt.want {
+			t.Errorf("withMode(%q) = %q, want %q", tt.url, got, tt.want)
+		}
+	}
+	c := newCLI(t)
+	c.url += "?mode=rw"
+	c.fails(exitFailed, []string{"s.db"}, "new")
+	c.noFiles()
+}
+
+func TestBadInputMakesNoStore(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.fails(exitFailed, []string{"no-such-file"}, "import", "--format", "native", filepath.Join(c.dir, "no-such-file"))
+	c.fails(exitFailed, []string{"is a directory"}, "import", "--format", "native", c.dir)
+	c.failsIn("{", exitFailed, []string{"standard input", "cut off"}, "append", "s", "-")
+	c.noFiles()
+}
+
+// The environment names the store where the flag does not, and is never shown.
+func TestStoreFromTheEnvironment(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cmd := command(t, dir, "new", "--id", "s")
+	cmd.Env = append(cmd.Env, storeVariable+"=bolt:env.db")
+	if r := finish(t, cmd); r.code != exitOK || r.out != "s\n" {
+		t.Fatalf("new: exit status %d, output %q, standard error %q; want 0 and \"s\"", r.code, r.out, r.err)
+	}
+	info, err := os.Stat(filepath.Join(dir, "env.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := info.Mode().Perm(); runtime.GOOS != "windows" && got != 0o600 {
+		t.Errorf("mode of the file is %o, want 600", got)
+	}
+	cmd = command(t, dir, "ls", "--store", "bolt:flag.db")
+	cmd.Env = append(cmd.Env, storeVariable+"=bolt:env.db")
+	if r := finish(t, cmd); r.code != exitFailed || !strings.Contains(r.err, "flag.db") {
+		t.Errorf("ls --store: exit status %d, standard error %q; want 1 and the flag's file", r.code, r.err)
+	}
+}
+
+func TestSecretsAreNotShown(t *testing.T) {
+	t.Parallel()
+	const secret = "hunter2"
+	for _, url := range []string{
+		"postgres://app:" + secret + "@db.example.com/x",
+		"sqlite://app:" + secret + "@db.example.com/x",
+		"bolt:no.db?key=" + secret,
+		"app:" + secret + "@db.example.com",
+	} {
+		for _, args := range [][]string{{"ls"}, {"demo"}, {"compact"}, {"ls", "--help"}, {"backup", "-"}} {
+			cmd := command(t, t.TempDir(), args...)
+			cmd.Env = append(cmd.Env, storeVariable+"="+url)
+			r := finish(t, cmd)
+			if strings.Contains(r.out+r.err, secret) {
+				t.Errorf("SESSIONSTORE_URL=%s sessionctl %q shows the secret: %q %q", url, args, r.out, r.err)
+			}
+			if args[len(args)-1] != "--help" && r.code == exitOK {
+				t.Errorf("SESSIONSTORE_URL=%s sessionctl %q: exit status 0, want a failure", url, args)
+			}
+		}
+	}
+}

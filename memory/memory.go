@@ -1,0 +1,179 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/sessionstore/sessionstore"
+)
+
+// DB is the data that stores share. It is safe for use by any number of stores.
+type DB struct {
+	mu     sync.Mutex
+	spaces map[string]*space
+}
+
+// NewDB returns an empty DB.
+func NewDB() *DB {
+	return &DB{spaces: map[string]*space{}}
+}
+
+func (db *DB) space(namespace string) *space {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	sp := db.spaces[namespace]
+	if sp == nil {
+		sp = newSpace()
+		db.spaces[namespace] = sp
+	}
+	return sp
+}
+
+// Options are the settings of a store. The zero value is a private, empty store.
+type Options struct {
+	// DB is the data, as other stores of the process may see it too. Nil: a private one.
+	DB *DB
+
+	// Namespace separates applications (or tests) that share a DB: each sees its own
+	// sessions only. Empty is a namespace like any other; see [sessionstore.CheckID] for
+	// what may be in it.
+	Namespace string
+
+	// Now is the store's clock. Nil: time.Now. It is called while locks are held, so it
+	// must not call the store.
+	Now func() time.Time
+}
+
+// Store is a [sessionstore.SessionStore] in memory, or the view of one owner on it.
+type Store struct {
+	space *space
+	now   func() time.Time
+
+	// guards are those of the stores that this is a view of, and last its own.
+	guards []*sessionstore.Guard
+
+	// owner is the user that a view is confined to; empty if this is no view.
+	owner string
+}
+
+var (
+	_ sessionstore.SessionStore = (*Store)(nil)
+	_ sessionstore.Forker       = (*Store)(nil)
+	_ sessionstore.Purger       = (*Store)(nil)
+	_ sessionstore.Restorer     = (*Store)(nil)
+	_ sessionstore.OwnerScoper  = (*Store)(nil)
+)
+
+// New returns a store. Options may be nil. Errors: ErrInvalid (the namespace).
+func New(opts *Options) (*Store, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.Namespace != "" {
+		if err := sessionstore.CheckID(o.Namespace); err != nil {
+			return nil, fmt.Errorf("memory: new store: %w", renamed("namespace", err))
+		}
+	}
+	if o.DB == nil {
+		o.DB = NewDB()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Store{
+		space:  o.DB.space(o.Namespace),
+		now:    o.Now,
+		guards: []*sessionstore.Guard{new(sessionstore.Guard)},
+	}, nil
+}
+
+func init() {
+	sessionstore.Register("memory", open)
+}
+
+// open is the Opener of "memory:": each call gives an empty store of its own. Of the
+// parameters that Open documents, timeout and migrate mean nothing here.
+func open(_ context.Context, rawURL string) (sessionstore.SessionStore, error) {
+	u, err := sessionstore.ParseURL(rawURL)
+	if err != nil {
+		return nil, err
+	}
+	if u.Opaque != "" || u.Host != "" || u.Path != "" || u.User != nil {
+		return nil, &sessionstore.InvalidError{Field: "url", Reason: `"memory:" takes no host or path`}
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, &sessionstore.InvalidError{Field: "url", Reason: "the query does not parse"}
+	}
+	for key := range query {
+		switch key {
+		case "namespace", "timeout", "migrate":
+		default:
+			return nil, &sessionstore.InvalidError{Field: "url", Reason: fmt.Sprintf("unknown parameter %.64q", key)}
+		}
+	}
+	store, err := New(&Options{Namespace: query.Get("namespace")})
+	if err != nil {
+		return nil, err
+	}
+	return store, nil
+}
+
+// Close makes later calls fail with ErrStoreClosed and waits for those in flight. The
+// data belongs to the DB and stays, for as long as something refers to it. Closing a view
+// closes that view only.
+func (s *Store) Close() error {
+	s.guards[len(s.guards)-1].Close()
+	return nil
+}
+
+// enter begins a call on the store and, for a view, on those that it is a view of. Only the
+// last guard is given the context: that any of them is closed comes before its error.
+func (s *Store) enter(ctx context.Context) error {
+	last := len(s.guards) - 1
+	for i, g := range s.guards {
+		c := context.Background()
+		if i == last {
+			c = ctx
+		}
+		if err := g.Enter(c); err != nil {
+			leave(s.guards[:i])
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) leave() { leave(s.guards) }
+
+func leave(guards []*sessionstore.Guard) {
+	for _, g := range guards {
+		g.Leave()
+	}
+}
+
+// wrap adds the operation and the id to a method's error. An id that is too long to be one
+// is cut.
+func wrap(err *error, op, id string) {
+	if *err == nil {
+		return
+	}
+	if len(id) > sessionstore.MaxIDBytes {
+		id = id[:sessionstore.MaxIDBytes]
+	}
+	*err = fmt.Errorf("memory: %s %q: %w", op, id, *err)
+}
+
+// renamed gives the error of CheckID the name of the argument that it is about.
+func renamed(field string, err error) error {
+	var invalid *sessionstore.InvalidError
+	if errors.As(err, &invalid) {
+		return &sessionstore.InvalidError{Field: field, Reason: invalid.Reason}
+	}
+	return err
+}
