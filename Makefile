@@ -30,7 +30,7 @@ demo: ## run the main job: a conversation's whole life in the embedded store
 	go run ./cmd/sessionctl demo
 
 .PHONY: check
-check: fmt-check vet tidy-check cross lint ## all that is checked without running tests
+check: fmt-check vet tidy-check deps cross lint ## all that is checked without running tests
 
 .PHONY: fmt
 fmt: ## format the code
@@ -71,9 +71,13 @@ cover: ## print what of root, memory and bolt the tests cover, and the functions
 	go test -coverprofile=$(COVER) -coverpkg=.,./memory,./bolt . ./memory ./bolt ./verify ./formats
 	@go tool cover -func=$(COVER) | awk '$$NF+0 < 75 || /^total/'
 
+# What a program that imports root and bolt builds, and nothing else.
+DEPS := github.com/google/uuid github.com/sessionstore/sessionstore go.etcd.io/bbolt golang.org/x/sys
+
 .PHONY: deps
-deps: ## print what a program that uses root and bolt builds from other modules
-	@go list -deps -f '{{with .Module}}{{.Path}} {{.Version}}{{end}}' . ./bolt | sort -u
+deps: ## check which modules a program that uses root and bolt builds
+	@got=$$(go list -deps -f '{{with .Module}}{{.Path}}{{end}}' . ./bolt | sort -u | xargs); \
+	echo "$$got"; [ "$$got" = "$(DEPS)" ] || { echo "want: $(DEPS)"; exit 1; }
 
 .PHONY: fuzz
 fuzz: ## fuzz every parser, FUZZTIME (default 60s) each

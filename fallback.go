@@ -12,7 +12,7 @@ import (
 func forkByCopy(ctx context.Context, store SessionStore, id string, f Fork) (Session, error) {
 	f, err := f.Prepare()
 	if err != nil {
-		return Session{}, err
+		return Session{}, argument(ctx, store, id, err)
 	}
 	if f.ID == "" {
 		f.ID = newID()
@@ -75,7 +75,22 @@ func forkByRestore(ctx context.Context, store SessionStore, r Restorer, id strin
 	if at == 0 {
 		messages = func(func(Message, error) bool) {}
 	}
-	return r.RestoreSession(ctx, child, messages)
+	got, err := r.RestoreSession(ctx, child, messages)
+	if err == nil && (got.LastSeq != child.LastSeq || got.MessageCount != child.MessageCount) {
+		// A decorator's method that fell back: it numbers the messages anew.
+		return Session{}, undo(ctx, store, child.ID, fmt.Errorf("the store's RestoreSession renumbers: %w", errors.ErrUnsupported))
+	}
+	return got, err
+}
+
+// argument returns err, which is about an argument, unless the store is closed or the
+// context done: those come first.
+func argument(ctx context.Context, store SessionStore, id string, err error) error {
+	_, serr := store.GetSession(ctx, id)
+	if errors.Is(serr, ErrStoreClosed) || ctx.Err() != nil && errors.Is(serr, ctx.Err()) {
+		return serr
+	}
+	return err
 }
 
 // forkByAppend creates the child and appends to it what one call can take.
@@ -116,14 +131,18 @@ func forkByAppend(ctx context.Context, store SessionStore, id string, f Fork) (S
 	if _, err := store.AppendMessages(ctx, child.ID, Append{Messages: batch}); err != nil {
 		return Session{}, undo(ctx, store, child.ID, err)
 	}
-	return store.GetSession(ctx, child.ID)
+	out, err := store.GetSession(ctx, child.ID)
+	if err != nil {
+		return Session{}, undo(ctx, store, child.ID, err)
+	}
+	return out, nil
 }
 
 // restoreByAppend is RestoreSession on a store without Restorer.
 func restoreByAppend(ctx context.Context, store SessionStore, s Session, messages iter.Seq2[Message, error]) (Session, error) {
 	r, err := NewRestoration(s)
 	if err != nil {
-		return Session{}, err
+		return Session{}, argument(ctx, store, s.ID, err)
 	}
 	status := r.s.Status
 	first := r.s.Clone()

@@ -64,9 +64,6 @@ func ForkSession(ctx context.Context, store SessionStore, id string, f Fork) (Se
 // and returns how many sessions it removed. A store without [Purger] gives
 // errors.ErrUnsupported.
 func PurgeExpired(ctx context.Context, store SessionStore, limit int) (int, error) {
-	if limit < 0 {
-		return 0, invalid("limit", "must not be negative")
-	}
 	p, ok := store.(Purger)
 	if !ok {
 		return 0, fmt.Errorf("purge: %w", errors.ErrUnsupported)

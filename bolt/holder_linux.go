@@ -25,7 +25,7 @@ func lockHolder(path string) string {
 	if err != nil {
 		return ""
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	for lines := bufio.NewScanner(f); lines.Scan(); {
 		if pid := flockPID(lines.Text(), st.Ino); pid > 0 {
 			return processName(pid)

@@ -43,20 +43,15 @@ func BenchmarkRatio(b *testing.B) {
 			})
 		})
 	}
-	b.Run("W2", func(b *testing.B) {
-		r := newRace(b)
-		db := r.db("batch")
-		db.MaxBatchSize = writers // so a full batch goes at once, and bbolt's delay does not count
-		bare := r.bareBatch(db)
-		r.run(200*writers, map[string]func(int){"batch": r.parallel(bare), "store": r.parallel(r.storeParallel(64))})
-	})
-	b.Run("hot", func(b *testing.B) {
-		r := newRace(b)
-		db := r.db("batch")
-		db.MaxBatchSize = writers
-		bare := r.bareBatch(db)
-		r.run(200*writers, map[string]func(int){"batch": r.parallel(bare), "store": r.parallel(r.storeParallel(1))})
-	})
+	for name, sessions := range map[string]int{"W2": 64, "hot": 1} {
+		b.Run(name, func(b *testing.B) {
+			r := newRace(b)
+			r.run(200*writers, map[string]func(int){
+				"bare": r.parallel(r.bareBatch(sessions)), "equal": r.parallel(r.equalBatch(sessions)),
+				"store": r.parallel(r.storeParallel(sessions)),
+			})
+		})
+	}
 	b.Run("W3", func(b *testing.B) {
 		r := newRace(b)
 		r.run(500, map[string]func(int){
@@ -179,33 +174,10 @@ func (r *race) bareAppend(n int) func(int) {
 }
 
 func (r *race) equalAppend(n int) func(int) {
-	db, seq, before := r.db("equal"), 0, be64(0)
-	put := func(tx *bbolt.Tx) error {
-		seq++
-		id, err := uuid.NewV7()
-		if err != nil {
-			return err
-		}
-		sessions := bucket(tx, "sessions")
-		b, err := sessions.CreateBucketIfNotExists([]byte("session"))
-		if err != nil {
-			return err
-		}
-		b.FillPercent = 0.9
-		r.must(b.Put([]byte("i"+id.String()), be64(seq)))
-		r.must(b.Put(append([]byte("m"), be64(seq)...), r.record))
-		r.must(b.Put([]byte("r"), r.session))
-		index := bucket(tx, "index")
-		now := be64(int(time.Now().UnixMicro()))
-		for _, prefix := range []string{"a", "u\x04user"} {
-			r.must(index.Delete([]byte(prefix + string(before) + "session")))
-			r.must(index.Put([]byte(prefix+string(now)+"session"), nil))
-		}
-		before = now
-		return nil
-	}
+	db, puts := r.db("equal"), newEqual(r)
+	put := func(tx *bbolt.Tx) error { return puts.put(tx, "session") }
 	r.must(db.Update(func(tx *bbolt.Tx) error {
-		for seq < n {
+		for range n {
 			r.must(put(tx))
 		}
 		return nil
@@ -217,12 +189,66 @@ func (r *race) equalAppend(n int) func(int) {
 	}
 }
 
-func (r *race) bareBatch(db *bbolt.DB) func() {
+// equal writes what the store writes, in the same layout. Its state is used within write
+// transactions only.
+type equal struct {
+	*race
+	seq    map[string]int
+	before map[string][]byte // the time in the index
+}
+
+func newEqual(r *race) *equal {
+	return &equal{r, map[string]int{}, map[string][]byte{}}
+}
+
+func (e *equal) put(tx *bbolt.Tx, session string) error {
+	e.seq[session]++
+	id, err := uuid.NewV7()
+	if err != nil {
+		return err
+	}
+	b, err := bucket(tx, "sessions").CreateBucketIfNotExists([]byte(session))
+	if err != nil {
+		return err
+	}
+	b.FillPercent = 0.9
+	seq := be64(e.seq[session])
+	e.must(b.Put([]byte("i"+id.String()), seq))
+	e.must(b.Put(append([]byte("m"), seq...), e.record))
+	e.must(b.Put([]byte("r"), e.session))
+	index := bucket(tx, "index")
+	now := be64(int(time.Now().UnixMicro()))
+	for _, prefix := range []string{"a", "u\x04user"} {
+		e.must(index.Delete([]byte(prefix + string(e.before[session]) + session)))
+		e.must(index.Put([]byte(prefix+string(now)+session), nil))
+	}
+	e.before[session] = now
+	return nil
+}
+
+func (r *race) equalBatch(sessions int) func() {
+	db, puts := r.batchDB("equal"), newEqual(r)
+	var next atomic.Int64
+	return func() {
+		session := fmt.Sprintf("session of the length of an id, %4d", int(next.Add(1))%sessions)
+		r.must(db.Batch(func(tx *bbolt.Tx) error { return puts.put(tx, session) }))
+	}
+}
+
+// batchDB is a database whose Batch does its best here: a full batch goes at once.
+func (r *race) batchDB(name string) *bbolt.DB {
+	db := r.db(name)
+	db.MaxBatchSize = writers
+	return db
+}
+
+func (r *race) bareBatch(sessions int) func() {
+	db := r.batchDB("bare")
 	var seq atomic.Int64
 	return func() {
-		n := seq.Add(1)
+		n := int(seq.Add(1))
 		r.must(db.Batch(func(tx *bbolt.Tx) error {
-			return bucket(tx, "messages").Put(append(be64(int(n%64)), be64(int(n))...), r.record)
+			return bucket(tx, "messages").Put(append(be64(n%sessions), be64(n)...), r.record)
 		}))
 	}
 }

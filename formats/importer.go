@@ -269,7 +269,7 @@ func (im *importer) deriveID(record string) (string, error) {
 	digestString(w, im.format)
 	digestString(w, im.o.UserID)
 	digest(w, record)
-	w.Flush() // a hash takes everything
+	_ = w.Flush() // a hash takes everything
 	sum := h.Sum(nil)
 	if im.seen == nil {
 		im.seen = newOccurrences(im.o.TempDir)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -165,14 +166,14 @@ func (s *spilled) merge(dir string, keys []uint64, counts []uint32, used int) (_
 	old := s.reader()
 	for {
 		e, readErr := old()
-		if readErr != nil && readErr != io.EOF {
+		if readErr != nil && !errors.Is(readErr, io.EOF) {
 			return nil, readErr
 		}
-		for len(table) > 0 && (readErr == io.EOF || table[0].key < e.key) {
+		for len(table) > 0 && (errors.Is(readErr, io.EOF) || table[0].key < e.key) {
 			write(table[0])
 			table = table[1:]
 		}
-		if readErr == io.EOF {
+		if errors.Is(readErr, io.EOF) {
 			break
 		}
 		if len(table) > 0 && table[0].key == e.key {

@@ -80,7 +80,7 @@ func (d *records) read() error {
 	}
 	c, err := d.skipSpace()
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return nil
 	case err != nil:
 		return err
@@ -114,7 +114,7 @@ func (d *records) linesOrValues() error {
 			return err
 		}
 		c, err := d.skipSpace()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -153,7 +153,7 @@ func (d *records) lines() error {
 	for {
 		line := d.line
 		err := d.readLine()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -174,11 +174,11 @@ func (d *records) readLine() error {
 		d.offset += int64(len(part))
 		d.keep(part)
 		switch {
-		case err == bufio.ErrBufferFull:
+		case errors.Is(err, bufio.ErrBufferFull):
 		case err == nil:
 			d.line++
 			return nil
-		case err == io.EOF && (!first || len(part) > 0):
+		case errors.Is(err, io.EOF) && (!first || len(part) > 0):
 			return nil
 		default:
 			return err
@@ -241,7 +241,7 @@ func (d *records) afterArray() error {
 	line := d.line
 	c, err := d.skipSpace()
 	switch {
-	case err == io.EOF:
+	case errors.Is(err, io.EOF):
 		return nil
 	case err != nil:
 		return err
@@ -255,7 +255,7 @@ func (d *records) afterArray() error {
 func (d *records) value(s *nesting, line int64) error {
 	for {
 		if _, err := d.in.Peek(1); err != nil {
-			if err == io.EOF && s.scalar {
+			if errors.Is(err, io.EOF) && s.scalar {
 				return nil
 			}
 			return d.cut(err, "the value that begins at line %d is not closed", line)
@@ -353,7 +353,7 @@ func (d *records) broken(format string, args ...any) error {
 
 // cut is broken for the end of the file; another error of the reader stays what it is.
 func (d *records) cut(err error, format string, args ...any) error {
-	if err != io.EOF {
+	if !errors.Is(err, io.EOF) {
 		return err
 	}
 	return d.broken("the file ends, but "+format, args...)

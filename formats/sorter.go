@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"container/heap"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -85,8 +86,8 @@ func (s *sorter) encode(w io.Writer) {
 		head = binary.AppendUvarint(head, uint64(l.line))
 		head = binary.AppendUvarint(head, uint64(l.index))
 		head = binary.AppendUvarint(head, uint64(len(l.text)))
-		w.Write(head)
-		io.WriteString(w, l.text)
+		_, _ = w.Write(head)
+		_, _ = io.WriteString(w, l.text)
 		s.end += int64(len(head) + len(l.text))
 	}
 	s.runs = append(s.runs, run{start, s.end})
@@ -131,7 +132,7 @@ func (s *sorter) merge(places []int64) (*merger, error) {
 		m.all[i] = rr
 		if err := rr.readHead(); err == nil {
 			m.open = append(m.open, rr)
-		} else if err != io.EOF {
+		} else if !errors.Is(err, io.EOF) {
 			return nil, err
 		}
 	}
@@ -173,10 +174,10 @@ func (m *merger) next() (sortedLine, error) {
 	}
 	l.text = text.String()
 	r.at += int64(r.headLen + r.textLen)
-	switch err := r.readHead(); err {
-	case nil:
+	switch err := r.readHead(); {
+	case err == nil:
 		heap.Fix(&m.open, 0)
-	case io.EOF:
+	case errors.Is(err, io.EOF):
 		heap.Pop(&m.open)
 	default:
 		return sortedLine{}, err
@@ -197,7 +198,7 @@ type runReader struct {
 // readHead returns io.EOF at the end of the run.
 func (r *runReader) readHead() error {
 	n, err := binary.ReadUvarint(r.in)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		return err
 	}
 	session := make([]byte, n)

@@ -1,0 +1,226 @@
+// Package sqlitestore keeps sessions in a SQLite file. It is an example: a whole store as
+// somebody outside of this module would write it, with nothing but what package
+// sessionstore exports. Its test shows that it keeps every rule of the contract.
+//
+// Read schema.sql first, then run, which is the frame of every method, then methods.go.
+// The README tells which decisions are SQLite's own.
+package sqlitestore
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	_ "embed"
+	"errors"
+	"fmt"
+	"iter"
+	"net/url"
+	"time"
+
+	"github.com/sessionstore/sessionstore"
+	"modernc.org/sqlite"
+)
+
+//go:embed schema.sql
+var schema string
+
+// schemaVersion is the user_version of a file with that schema.
+const schemaVersion = 1
+
+// Options are the settings of a store. The zero value is ready to use.
+type Options struct {
+	Now       func() time.Time // the store's clock; nil: time.Now. It must not call the store.
+	Namespace string           // separates applications in one file; empty, or as an id
+}
+
+// Store is a [sessionstore.SessionStore] in a SQLite file. Any number of goroutines may
+// use it, and any number of stores and processes the file.
+type Store struct {
+	guard   sessionstore.Guard
+	options Options
+	reader  *sql.DB
+	writer  *sql.DB // has one connection: writers wait for it in line, each under its context
+}
+
+// Open opens the file, and makes it if it is missing. Errors: ErrInvalid,
+// ErrSchemaTooNew, and the driver's.
+func Open(ctx context.Context, path string, o *Options) (*Store, error) {
+	s := &Store{options: *cmp.Or(o, &Options{})}
+	if s.options.Now == nil {
+		s.options.Now = time.Now
+	}
+	if s.options.Namespace != "" {
+		if err := sessionstore.CheckID(s.options.Namespace); err != nil {
+			return nil, fmt.Errorf("sqlite: namespace: %w", err)
+		}
+	}
+	if path == "" || path == ":memory:" { // each connection would have its own
+		return nil, &sessionstore.InvalidError{Field: "path", Reason: "must be that of a file"}
+	}
+	c, err := sqlite.NewConnector("file:" + url.PathEscape(path) + "?" + url.Values{
+		"_txlock":       {"immediate"}, // a write has its lock before it reads
+		"_busy_timeout": {"60000"},     // ms to wait for another process; a context ends it sooner
+		"_journal_mode": {"WAL"},       // a read has a snapshot, and waits for no write
+		"_synchronous":  {"FULL"},      // what was committed is on the disk
+		"_foreign_keys": {"on"},
+	}.Encode())
+	if err != nil {
+		return nil, fmt.Errorf("sqlite: open %s: %w", path, err)
+	}
+	s.reader, s.writer = sql.OpenDB(c), sql.OpenDB(c)
+	s.reader.SetMaxOpenConns(8)
+	s.reader.SetMaxIdleConns(8)
+	s.writer.SetMaxOpenConns(1)
+	if _, err := run(ctx, s, s.writer, "open "+path, nil, migrate); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func migrate(tx *step) (struct{}, error) {
+	for version := range tx.query(`SELECT user_version, NULL FROM pragma_user_version`) {
+		if version > schemaVersion {
+			return struct{}{}, fmt.Errorf("schema %d: %w", version, sessionstore.ErrSchemaTooNew)
+		}
+		if version == schemaVersion {
+			return struct{}{}, nil
+		}
+	}
+	tx.exec(schema)
+	return struct{}{}, nil
+}
+
+// Close makes later calls fail with ErrStoreClosed, waits for those in flight, and closes
+// the file.
+func (s *Store) Close() error {
+	if first := s.guard.Close(); !first {
+		return nil
+	}
+	return errors.Join(s.reader.Close(), s.writer.Close())
+}
+
+// step is an atomic step: a transaction, and the time at which it happens. The first
+// error of the database stays in err: what is done after it has no effect, and no result.
+type step struct {
+	*sql.Tx
+	ctx       context.Context
+	namespace string
+	now       time.Time
+	err       error
+}
+
+// run is the frame of every method, in the order of the rule [precedence]: the store is
+// open; the context is not done; the arguments are not bad; then do decides about the
+// record, in one transaction that an error rolls back.
+func run[T any](ctx context.Context, s *Store, db *sql.DB, what string, bad error, do func(*step) (T, error)) (out T, err error) {
+	defer func() {
+		if errors.Is(err, sql.ErrTxDone) { // database/sql has rolled back, because ctx is done
+			err = errors.Join(ctx.Err(), err)
+		}
+		if err != nil {
+			err = fmt.Errorf("sqlite: %s: %w", what, err)
+		}
+	}()
+	if err := s.guard.Enter(ctx); err != nil {
+		return out, err
+	}
+	defer s.guard.Leave()
+	if bad != nil {
+		return out, bad
+	}
+	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: db == s.reader})
+	if err != nil {
+		return out, err
+	}
+	defer tx.Rollback() //nolint:errcheck // after Commit it does nothing
+	// The clock is read once a write has its lock, and before the first query of a read,
+	// which takes the snapshot: in that is all that others had done by this time.
+	st := &step{Tx: tx, ctx: ctx, namespace: s.options.Namespace, now: s.options.Now()}
+	result, err := do(st)
+	if err = cmp.Or(st.err, err); err == nil {
+		err = tx.Commit()
+	}
+	if err != nil {
+		return out, err
+	}
+	return result, nil
+}
+
+// row is a session as its table has it.
+type row struct {
+	num int64
+	sessionstore.Session
+}
+
+// runOn is run for a method of one session, which do is given.
+func runOn[T any](ctx context.Context, s *Store, db *sql.DB, name, id string, bad error, do func(*step, row) (T, error)) (T, error) {
+	what := fmt.Sprintf("%s %.80q", name, id)
+	return run(ctx, s, db, what, cmp.Or(sessionstore.CheckID(id), bad), func(tx *step) (out T, err error) {
+		in, err := row{}, sessionstore.ErrSessionNotFound
+		for num, record := range tx.query(`SELECT num, record FROM sessions WHERE namespace = ? AND id = ?`, tx.namespace, id) {
+			in.num = num
+			in.Session, err = sessionstore.DecodeSession(record)
+		}
+		if err != nil {
+			return out, err
+		}
+		if in.Expired(tx.now) {
+			return out, sessionstore.ErrSessionNotFound
+		}
+		return do(tx, in)
+	})
+}
+
+// insert stores a new session, in the place of an expired one, and returns its number.
+func (tx *step) insert(s sessionstore.Session) (int64, error) {
+	tx.exec(`DELETE FROM sessions WHERE namespace = ? AND id = ? AND expires_at <= ?`, tx.namespace, s.ID, tx.now.UnixMicro())
+	for num := range tx.query(`INSERT INTO sessions (namespace, id, user_id, parent_id, list_key, record)
+		VALUES (?, ?, ?, ?, '', x'') ON CONFLICT DO NOTHING RETURNING num, NULL`, tx.namespace, s.ID, s.UserID, s.ParentID) {
+		return num, tx.save(num, s)
+	}
+	return 0, sessionstore.ErrSessionExists
+}
+
+// save stores what has become of a session. Its id, owner and parent never change.
+func (tx *step) save(num int64, s sessionstore.Session) error {
+	record, err := s.AppendJSON(nil)
+	expires := sql.NullInt64{Int64: s.ExpiresAt.UnixMicro(), Valid: !s.ExpiresAt.IsZero()}
+	tx.exec(`UPDATE sessions SET list_key = ?, expires_at = ?, record = ? WHERE num = ?`, s.Key().String(), expires, record, num)
+	return err
+}
+
+// exec runs a statement and returns how many rows it changed.
+func (tx *step) exec(query string, args ...any) (changed int64) {
+	if tx.err != nil {
+		return 0
+	}
+	res, err := tx.ExecContext(tx.ctx, query, args...)
+	if err == nil {
+		changed, err = res.RowsAffected()
+	}
+	tx.err = err
+	return changed
+}
+
+// query runs a query for numbers and records, and reads its rows one by one.
+func (tx *step) query(query string, args ...any) iter.Seq2[int64, []byte] {
+	return func(yield func(int64, []byte) bool) {
+		if tx.err != nil {
+			return
+		}
+		rows, err := tx.QueryContext(tx.ctx, query, args...)
+		if err != nil {
+			tx.err = err
+			return
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var num int64
+			var record []byte
+			if tx.err = rows.Scan(&num, &record); tx.err != nil || !yield(num, record) {
+				return
+			}
+		}
+		tx.err = rows.Err()
+	}
+}
