@@ -53,6 +53,8 @@ type writer struct {
 	waiting []*operation
 	staging map[string]bool // restores whose staged buckets are in use
 
+	forgotten int64 // bytes of pages written when the memory map was last let go of
+
 	handles int // guarded by writers
 }
 

@@ -78,7 +78,7 @@
 // A session's record lies behind its messages, and all of a namespace's indexes lie in
 // one bucket, because a commit costs the pages that it touches: measured against a bucket
 // each for records, messages, ids and indexes (22 pages an append at 10,000 messages,
-// 1.4 times a lone Put) this takes 14 pages and 1.25. A session of its own bucket is
+// 1.38 times a lone Put) this takes 14 pages and 1.34. A session of its own bucket is
 // deleted by freeing pages, and no key repeats its id.
 //
 // # Broken files

@@ -26,7 +26,6 @@ func HasWriter(db *bbolt.DB) bool {
 }
 
 var (
-	ParseURL   = parseURL
 	ErrDamaged = errDamaged
 	TimeKey    = timeKey
 	ReadTime   = readTime

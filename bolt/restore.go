@@ -127,6 +127,7 @@ func (st *staging) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	st.h.writer.forget()
 	st.messages, st.size = nil, 0
 	clear(st.ids)
 	return nil
@@ -183,6 +184,7 @@ func (st *staging) finish(ctx context.Context, rules *sessionstore.Restoration) 
 	})
 	if err == nil {
 		st.settled()
+		st.h.writer.forget()
 	}
 	return out, err
 }

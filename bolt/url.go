@@ -18,16 +18,17 @@ func init() {
 // openURL is the opener for bolt:PATH?namespace=&timeout=&mode=; see the package's
 // documentation.
 func openURL(ctx context.Context, rawURL string) (sessionstore.SessionStore, error) {
-	path, o, err := parseURL(rawURL)
+	path, o, err := ParseURL(rawURL)
 	if err != nil {
 		return nil, err
 	}
 	return Open(ctx, path, o)
 }
 
-// parseURL does not use url.Parse, for which bolt:sessions.db has no path, and a file
-// name with # a fragment.
-func parseURL(rawURL string) (path string, o *OpenOptions, err error) {
+// ParseURL returns what Open takes for a URL of the scheme bolt; see the package's
+// documentation. It is not url.Parse, for which bolt:sessions.db has no path, and a file
+// name with # a fragment. Errors: ErrInvalid; they do not quote the query's values.
+func ParseURL(rawURL string) (path string, o *OpenOptions, err error) {
 	_, rest, _ := strings.Cut(rawURL, ":")
 	rest, rawQuery, _ := strings.Cut(rest, "?")
 	if after, ok := strings.CutPrefix(rest, "//"); ok {
@@ -58,19 +59,21 @@ func parseURL(rawURL string) (path string, o *OpenOptions, err error) {
 		case "timeout":
 			d, err := time.ParseDuration(v)
 			if err != nil || d < 0 {
-				return "", nil, invalidURL("timeout", "is %.20q, not a duration such as 1s", v)
+				return "", nil, invalidURL("timeout", "is not a duration such as 1s")
 			}
 			if o.Timeout = d; d == 0 {
 				o.Timeout = -1
 			}
 		case "mode":
-			if o.Mode = Mode(v); v == "" {
-				return "", nil, invalidURL("mode", "is empty, not rwc, rw or ro")
+			switch o.Mode = Mode(v); o.Mode {
+			case ReadWriteCreate, ReadWrite, ReadOnly:
+			default:
+				return "", nil, invalidURL("mode", "is none of rwc, rw and ro")
 			}
 		case "migrate":
 			// For every backend's URL; this one has nothing to migrate yet.
 			if v != "off" {
-				return "", nil, invalidURL("migrate", "is %.20q, only off is known", v)
+				return "", nil, invalidURL("migrate", "takes off and nothing else")
 			}
 		default:
 			return "", nil, invalidURL("url", "has the unknown option %.40q", key)

@@ -132,11 +132,11 @@ func (a *app) compactCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			path, err := boltPath(a.storeURL())
+			path, o, err := bolt.ParseURL(a.storeURL())
 			if err != nil {
 				return err
 			}
-			r, err := bolt.Compact(cmd.Context(), path, nil)
+			r, err := bolt.Compact(cmd.Context(), path, &bolt.CompactOptions{Timeout: o.Timeout})
 			if err != nil {
 				return err
 			}

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 
@@ -101,15 +100,4 @@ func (a *app) onlyBolt(command string) error {
 		return usagef("%s works on bolt stores only, not on %s", command, sessionstore.RedactURL(raw))
 	}
 	return nil
-}
-
-// boltPath returns the path in a bolt URL that could be opened.
-func boltPath(rawURL string) (string, error) {
-	_, rest, _ := strings.Cut(rawURL, ":")
-	rest, _, _ = strings.Cut(rest, "?")
-	path, err := url.PathUnescape(strings.TrimPrefix(rest, "//"))
-	if runtime.GOOS == "windows" && len(path) > 2 && path[0] == '/' && path[2] == ':' {
-		path = path[1:]
-	}
-	return path, err
 }

@@ -134,17 +134,6 @@ func TestMissingStoreIsNotMade(t *testing.T) {
 	}
 }
 
-func TestBoltPath(t *testing.T) {
-	t.Parallel()
-	for url, want := range map[string]string{
-		"bolt:s.db": "s.db", "bolt:/a/b%20c.db?mode=ro": "/a/b c.db", "bolt:///a/b.db": "/a/b.db", "BOLT:a#b.db?timeout=1s": "a#b.db",
-	} {
-		if got, err := boltPath(url); got != want || err != nil {
-			t.Errorf("boltPath(%q) = %q, %v; want %q", url, got, err, want)
-		}
-	}
-}
-
 // A mode that the user wrote is the one that counts.
 func TestModeOfTheURL(t *testing.T) {
 	t.Parallel()

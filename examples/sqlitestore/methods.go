@@ -1,6 +1,7 @@
 package sqlitestore
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"math"
@@ -10,13 +11,6 @@ import (
 	"github.com/sessionstore/sessionstore"
 )
 
-// The powers where SQL does better than package sessionstore can through the interface.
-var (
-	_ sessionstore.SessionStore = (*Store)(nil)
-	_ sessionstore.Forker       = (*Store)(nil)
-	_ sessionstore.Purger       = (*Store)(nil)
-)
-
 // CreateSession stores a new session.
 func (s *Store) CreateSession(ctx context.Context, in sessionstore.Session) (sessionstore.Session, error) {
 	// Create is called twice: here it judges and copies the input, which may run code of the
@@ -24,46 +18,35 @@ func (s *Store) CreateSession(ctx context.Context, in sessionstore.Session) (ses
 	judged, bad := in.Create(time.Time{})
 	judged.CreatedAt = in.CreatedAt
 	return run(ctx, s, s.writer, "create", bad, func(tx *step) (sessionstore.Session, error) {
-		out, err := judged.Create(tx.now)
-		if err == nil {
-			_, err = tx.insert(out)
-		}
-		return out, err
+		return tx.insert(judged.Create(tx.now))
 	})
 }
 
 // GetSession returns a session.
 func (s *Store) GetSession(ctx context.Context, id string) (sessionstore.Session, error) {
-	return runOn(ctx, s, s.reader, "get", id, nil, func(_ *step, in row) (sessionstore.Session, error) {
-		return in.Session, nil
+	return runOn(ctx, s, s.reader, "get", id, nil, func(_ *step, in sessionstore.Session) (sessionstore.Session, error) {
+		return in, nil
 	})
 }
 
 // UpdateSession changes a session's own state.
 func (s *Store) UpdateSession(ctx context.Context, id string, u sessionstore.SessionUpdate) (sessionstore.Session, error) {
 	u, bad := u.Prepare()
-	return runOn(ctx, s, s.writer, "update", id, bad, func(tx *step, in row) (sessionstore.Session, error) {
-		out, err := u.Apply(in.Session, tx.now)
-		if err == nil {
-			err = tx.save(in.num, out)
-		}
-		return out, err
+	return runOn(ctx, s, s.writer, "update", id, bad, func(tx *step, in sessionstore.Session) (sessionstore.Session, error) {
+		return tx.save(u.Apply(in, tx.now))
 	})
 }
 
 // DeleteSession removes a session; the schema sees to its messages.
 func (s *Store) DeleteSession(ctx context.Context, id string) error {
-	_, err := runOn(ctx, s, s.writer, "delete", id, nil, func(tx *step, in row) (int64, error) {
-		return tx.exec(`DELETE FROM sessions WHERE num = ?`, in.num), nil
+	_, err := runOn(ctx, s, s.writer, "delete", id, nil, func(tx *step, in sessionstore.Session) (int64, error) {
+		return tx.exec(`DELETE FROM sessions WHERE num = ?`, tx.num), nil
 	})
 	return err
 }
 
-// maxSkipped is how many sessions a call of ListSessions passes over, because they have
-// expired or do not match, before it ends the page short.
-const maxSkipped = 1000
-
-// ListSessions walks down the index of the parent, of the user, or of all sessions.
+// ListSessions walks down the index of the parent, of the user, or of all sessions, and
+// past at most MaxSessions that have expired or do not match.
 func (s *Store) ListSessions(ctx context.Context, q sessionstore.SessionQuery) (sessionstore.SessionPage, error) {
 	q, bad := q.Prepare()
 	return run(ctx, s, s.reader, "list sessions", bad, func(tx *step) (sessionstore.SessionPage, error) {
@@ -77,16 +60,11 @@ func (s *Store) ListSessions(ctx context.Context, q sessionstore.SessionQuery) (
 			where, args = where+` AND list_key < ?`, append(args, after.String())
 		}
 		page := sessionstore.SessionPage{Sessions: []sessionstore.Session{}}
-		var last sessionstore.SessionKey
-		skipped := 0
-		for _, record := range tx.query(`SELECT num, record FROM sessions WHERE `+where+` ORDER BY list_key DESC`, args...) {
-			if len(page.Sessions) == q.Limit || skipped == maxSkipped {
+		last, skipped := sessionstore.SessionKey{}, 0
+		for _, found := range query(tx, sessionstore.DecodeSession, `SELECT num, record FROM sessions WHERE `+where+` ORDER BY list_key DESC`, args...) {
+			if len(page.Sessions) == q.Limit || skipped == sessionstore.MaxSessions {
 				page.Next = last.Cursor()
 				break
-			}
-			found, err := sessionstore.DecodeSession(record)
-			if err != nil {
-				return page, err
 			}
 			if last = found.Key(); q.Matches(found, tx.now) {
 				page.Sessions = append(page.Sessions, found)
@@ -101,7 +79,7 @@ func (s *Store) ListSessions(ctx context.Context, q sessionstore.SessionQuery) (
 // AppendMessages adds a batch at the end of a history.
 func (s *Store) AppendMessages(ctx context.Context, id string, a sessionstore.Append) ([]sessionstore.Message, error) {
 	a, bad := a.Prepare(id)
-	return runOn(ctx, s, s.writer, "append to", id, bad, func(tx *step, in row) ([]sessionstore.Message, error) {
+	return runOn(ctx, s, s.writer, "append to", id, bad, func(tx *step, in sessionstore.Session) ([]sessionstore.Message, error) {
 		ids := make([]string, len(a.Messages))
 		for i, m := range a.Messages {
 			ids[i] = m.ID
@@ -109,106 +87,79 @@ func (s *Store) AppendMessages(ctx context.Context, id string, a sessionstore.Ap
 		list, _ := json.Marshal(ids) // strings always marshal
 		// Messages beyond the bytes of a page are left out. Repeat then says that they
 		// differ, and is right: a batch cannot hold so much.
-		stored, _, err := tx.messages(id, len(ids), `SELECT seq, record FROM messages
-			WHERE session = ? AND id IN (SELECT value FROM json_each(?))`, in.num, string(list))
-		if err != nil {
-			return nil, err
-		}
+		stored, _ := tx.messages(id, len(ids), `SELECT length(record), record FROM messages
+			WHERE session = ? AND id IN (SELECT value FROM json_each(?))`, tx.num, string(list))
 		if repeat, err := a.Repeat(stored); repeat != nil || err != nil {
 			return repeat, err
 		}
-		after, out, err := a.Apply(in.Session, tx.now)
+		after, out, err := a.Apply(in, tx.now)
 		if err != nil || len(out) == 0 {
 			return out, err
 		}
 		for _, m := range out {
 			m.SessionID = ""
 			record, err := m.AppendJSON(nil)
-			if err != nil {
-				return nil, err
-			}
-			tx.exec(`INSERT INTO messages (session, seq, id, record) VALUES (?, ?, ?, ?)`, in.num, m.Seq, m.ID, record)
+			tx.err = cmp.Or(tx.err, err)
+			tx.exec(`INSERT INTO messages (session, seq, id, record) VALUES (?, ?, ?, ?)`, tx.num, m.Seq, m.ID, record)
 		}
-		return out, tx.save(in.num, after)
+		_, err = tx.save(after, nil)
+		return out, err
 	})
 }
 
 // ListMessages returns one page of a history.
 func (s *Store) ListMessages(ctx context.Context, id string, q sessionstore.MessageQuery) (sessionstore.MessagePage, error) {
 	q, bad := q.Prepare()
-	return runOn(ctx, s, s.reader, "list messages of", id, bad, func(tx *step, in row) (sessionstore.MessagePage, error) {
-		through, order := int64(math.MaxInt64), `ASC`
-		if q.BeforeSeq > 0 {
-			through = q.BeforeSeq - 1
-		}
-		if q.Newest {
-			order = `DESC`
-		}
-		found, more, err := tx.messages(id, q.Limit, `SELECT seq, record FROM messages
-			WHERE session = ? AND seq > ? AND seq <= ? ORDER BY seq `+order, in.num, q.AfterSeq, through)
+	return runOn(ctx, s, s.reader, "list messages of", id, bad, func(tx *step, in sessionstore.Session) (sessionstore.MessagePage, error) {
+		order := map[bool]string{false: `ASC`, true: `DESC`}[q.Newest]
+		found, more := tx.messages(id, q.Limit, `SELECT length(record), record FROM messages
+			WHERE session = ? AND seq > ? AND seq < ? ORDER BY seq `+order, tx.num, q.AfterSeq, cmp.Or(q.BeforeSeq, math.MaxInt64))
 		if q.Newest {
 			slices.Reverse(found)
 		}
-		fit := sessionstore.FitPage(found, q.Newest)
-		page := sessionstore.MessagePage{Session: in.Session, Messages: found[:fit], HasMore: more || fit < len(found)}
-		if q.Newest {
-			page.Messages = found[len(found)-fit:]
-		}
-		return page, err
+		return sessionstore.MessagePage{Session: in, Messages: found, HasMore: more}, nil
 	})
 }
 
-// messages returns at most limit messages of a query, and not many more bytes than a page
-// may have. A record is shorter than the JSON that FitPage counts: it has the last word.
-func (tx *step) messages(id string, limit int, query string, args ...any) (found []sessionstore.Message, more bool, err error) {
-	found = []sessionstore.Message{}
-	bytes := 0
-	for _, record := range tx.query(query, args...) {
-		if len(found) == limit || bytes > sessionstore.MaxPageBytes {
-			return found, true, nil
-		}
-		m, err := sessionstore.DecodeMessage(record)
-		if err != nil {
-			return nil, false, err
+// messages returns what a query finds: at most limit messages, and a page's bytes. Those
+// are counted twice: by records, which are a little short, to stop reading, and exactly.
+func (tx *step) messages(id string, limit int, sql string, args ...any) (found []sessionstore.Message, more bool) {
+	found, bytes := []sessionstore.Message{}, int64(0)
+	for size, m := range query(tx, sessionstore.DecodeMessage, sql, args...) {
+		if more = len(found) == limit || bytes > sessionstore.MaxPageBytes; more {
+			break
 		}
 		m.SessionID = id
-		found, bytes = append(found, m), bytes+len(record)
+		found, bytes = append(found, m), bytes+size
 	}
-	return found, false, nil
+	fit := sessionstore.FitPage(found, false) // the query's order is that of the walk
+	return found[:fit], more || fit < len(found)
 }
 
 // TruncateMessages removes the newest messages, before it knows whether it may: so it
 // knows how many there were. A refusal brings them back with the transaction.
 func (s *Store) TruncateMessages(ctx context.Context, id string, t sessionstore.Truncate) (sessionstore.Session, error) {
 	t, bad := t.Prepare()
-	return runOn(ctx, s, s.writer, "truncate", id, bad, func(tx *step, in row) (sessionstore.Session, error) {
-		removed := tx.exec(`DELETE FROM messages WHERE session = ? AND seq > ?`, in.num, t.ThroughSeq)
-		out, err := t.Apply(in.Session, in.MessageCount-removed, tx.now)
-		if err == nil {
-			err = tx.save(in.num, out)
-		}
-		return out, err
+	return runOn(ctx, s, s.writer, "truncate", id, bad, func(tx *step, in sessionstore.Session) (sessionstore.Session, error) {
+		removed := tx.exec(`DELETE FROM messages WHERE session = ? AND seq > ?`, tx.num, t.ThroughSeq)
+		return tx.save(t.Apply(in, in.MessageCount-removed, tx.now))
 	})
 }
 
 // ForkSession makes a new session with another's history, which stays in the database.
 func (s *Store) ForkSession(ctx context.Context, id string, f sessionstore.Fork) (sessionstore.Session, error) {
 	f, bad := f.Prepare()
-	return runOn(ctx, s, s.writer, "fork", id, bad, func(tx *step, in row) (sessionstore.Session, error) {
-		at, count := in.LastSeq, in.MessageCount
+	return runOn(ctx, s, s.writer, "fork", id, bad, func(tx *step, in sessionstore.Session) (sessionstore.Session, error) {
+		from, at := tx.num, in.LastSeq
 		if f.AtSeq != nil {
 			at = *f.AtSeq
-			for n := range tx.query(`SELECT count(*), NULL FROM messages WHERE session = ? AND seq <= ?`, in.num, at) {
-				count = n
-			}
 		}
-		child, err := f.Apply(in.Session, count, tx.now)
-		if err != nil {
-			return child, err
+		count := tx.number(`SELECT count(*) FROM messages WHERE session = ? AND seq <= ?`, from, at)
+		child, err := tx.insert(f.Apply(in, count, tx.now))
+		if err == nil {
+			tx.exec(`INSERT INTO messages (session, seq, id, record)
+				SELECT ?, seq, id, record FROM messages WHERE session = ? AND seq <= ?`, tx.num, from, at)
 		}
-		num, err := tx.insert(child)
-		tx.exec(`INSERT INTO messages (session, seq, id, record)
-			SELECT ?, seq, id, record FROM messages WHERE session = ? AND seq <= ?`, num, in.num, at)
 		return child, err
 	})
 }
@@ -217,10 +168,8 @@ func (s *Store) ForkSession(ctx context.Context, id string, f sessionstore.Fork)
 // crash leaves nothing to remove, because every write is one transaction.
 func (s *Store) PurgeExpired(ctx context.Context, limit int) (int, error) {
 	var bad error
-	if limit < 0 {
+	if limit = cmp.Or(limit, sessionstore.DefaultPurge); limit < 0 {
 		bad = &sessionstore.InvalidError{Field: "limit", Reason: "must not be negative"}
-	} else if limit == 0 {
-		limit = sessionstore.DefaultPurge
 	}
 	return run(ctx, s, s.writer, "purge", bad, func(tx *step) (int, error) {
 		return int(tx.exec(`DELETE FROM sessions WHERE num IN (SELECT num FROM sessions

@@ -1,9 +1,6 @@
-// Package sqlitestore keeps sessions in a SQLite file. It is an example: a whole store as
-// somebody outside of this module would write it, with nothing but what package
-// sessionstore exports. Its test shows that it keeps every rule of the contract.
-//
-// Read schema.sql first, then run, which is the frame of every method, then methods.go.
-// The README tells which decisions are SQLite's own.
+// Package sqlitestore keeps sessions in a SQLite file: a whole store as somebody outside
+// of this module would write it, with nothing but what package sessionstore exports. Read
+// schema.sql, then run, the frame of every method, then methods.go, and the README.
 package sqlitestore
 
 import (
@@ -24,8 +21,7 @@ import (
 //go:embed schema.sql
 var schema string
 
-// schemaVersion is the user_version of a file with that schema.
-const schemaVersion = 1
+const schemaVersion = 1 // its user_version
 
 // Options are the settings of a store. The zero value is ready to use.
 type Options struct {
@@ -42,17 +38,14 @@ type Store struct {
 	writer  *sql.DB // has one connection: writers wait for it in line, each under its context
 }
 
-// Open opens the file, and makes it if it is missing. Errors: ErrInvalid,
-// ErrSchemaTooNew, and the driver's.
+// Open opens or makes the file. Errors: ErrInvalid, ErrSchemaTooNew, and the driver's.
 func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	s := &Store{options: *cmp.Or(o, &Options{})}
 	if s.options.Now == nil {
 		s.options.Now = time.Now
 	}
-	if s.options.Namespace != "" {
-		if err := sessionstore.CheckID(s.options.Namespace); err != nil {
-			return nil, fmt.Errorf("sqlite: namespace: %w", err)
-		}
+	if err := sessionstore.CheckID(cmp.Or(s.options.Namespace, "none")); err != nil {
+		return nil, fmt.Errorf("sqlite: namespace: %w", err)
 	}
 	if path == "" || path == ":memory:" { // each connection would have its own
 		return nil, &sessionstore.InvalidError{Field: "path", Reason: "must be that of a file"}
@@ -78,20 +71,16 @@ func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 }
 
 func migrate(tx *step) (struct{}, error) {
-	for version := range tx.query(`SELECT user_version, NULL FROM pragma_user_version`) {
-		if version > schemaVersion {
-			return struct{}{}, fmt.Errorf("schema %d: %w", version, sessionstore.ErrSchemaTooNew)
-		}
-		if version == schemaVersion {
-			return struct{}{}, nil
-		}
+	switch found := tx.number(`PRAGMA user_version`); {
+	case found > schemaVersion:
+		return struct{}{}, fmt.Errorf("schema %d: %w", found, sessionstore.ErrSchemaTooNew)
+	case found < schemaVersion:
+		tx.exec(schema)
 	}
-	tx.exec(schema)
 	return struct{}{}, nil
 }
 
-// Close makes later calls fail with ErrStoreClosed, waits for those in flight, and closes
-// the file.
+// Close waits for the calls in flight and closes the file.
 func (s *Store) Close() error {
 	if first := s.guard.Close(); !first {
 		return nil
@@ -106,6 +95,7 @@ type step struct {
 	ctx       context.Context
 	namespace string
 	now       time.Time
+	num       int64 // of the session that it is about
 	err       error
 }
 
@@ -136,91 +126,95 @@ func run[T any](ctx context.Context, s *Store, db *sql.DB, what string, bad erro
 	// The clock is read once a write has its lock, and before the first query of a read,
 	// which takes the snapshot: in that is all that others had done by this time.
 	st := &step{Tx: tx, ctx: ctx, namespace: s.options.Namespace, now: s.options.Now()}
-	result, err := do(st)
+	out, err = do(st)
 	if err = cmp.Or(st.err, err); err == nil {
 		err = tx.Commit()
 	}
-	if err != nil {
-		return out, err
-	}
-	return result, nil
-}
-
-// row is a session as its table has it.
-type row struct {
-	num int64
-	sessionstore.Session
+	return out, err
 }
 
 // runOn is run for a method of one session, which do is given.
-func runOn[T any](ctx context.Context, s *Store, db *sql.DB, name, id string, bad error, do func(*step, row) (T, error)) (T, error) {
-	what := fmt.Sprintf("%s %.80q", name, id)
-	return run(ctx, s, db, what, cmp.Or(sessionstore.CheckID(id), bad), func(tx *step) (out T, err error) {
-		in, err := row{}, sessionstore.ErrSessionNotFound
-		for num, record := range tx.query(`SELECT num, record FROM sessions WHERE namespace = ? AND id = ?`, tx.namespace, id) {
-			in.num = num
-			in.Session, err = sessionstore.DecodeSession(record)
+func runOn[T any](ctx context.Context, s *Store, db *sql.DB, name, id string, bad error, do func(*step, sessionstore.Session) (T, error)) (T, error) {
+	bad = cmp.Or(sessionstore.CheckID(id), bad)
+	return run(ctx, s, db, fmt.Sprintf("%s %.80q", name, id), bad, func(tx *step) (out T, err error) {
+		var in sessionstore.Session
+		for tx.num, in = range query(tx, sessionstore.DecodeSession,
+			`SELECT num, record FROM sessions WHERE namespace = ? AND id = ?`, tx.namespace, id) {
 		}
-		if err != nil {
-			return out, err
-		}
-		if in.Expired(tx.now) {
+		if tx.num == 0 || in.Expired(tx.now) {
 			return out, sessionstore.ErrSessionNotFound
 		}
 		return do(tx, in)
 	})
 }
 
-// insert stores a new session, in the place of an expired one, and returns its number.
-func (tx *step) insert(s sessionstore.Session) (int64, error) {
-	tx.exec(`DELETE FROM sessions WHERE namespace = ? AND id = ? AND expires_at <= ?`, tx.namespace, s.ID, tx.now.UnixMicro())
-	for num := range tx.query(`INSERT INTO sessions (namespace, id, user_id, parent_id, list_key, record)
-		VALUES (?, ?, ?, ?, '', x'') ON CONFLICT DO NOTHING RETURNING num, NULL`, tx.namespace, s.ID, s.UserID, s.ParentID) {
-		return num, tx.save(num, s)
+// insert stores a new session, in the place of an expired one, unless err refuses it.
+func (tx *step) insert(s sessionstore.Session, err error) (sessionstore.Session, error) {
+	if err != nil {
+		return s, err
 	}
-	return 0, sessionstore.ErrSessionExists
+	tx.exec(`DELETE FROM sessions WHERE namespace = ? AND id = ? AND expires_at <= ?`, tx.namespace, s.ID, tx.now.UnixMicro())
+	if tx.exec(`INSERT INTO sessions (namespace, id, user_id, parent_id, list_key, record)
+		VALUES (?, ?, ?, ?, '', x'') ON CONFLICT DO NOTHING`, tx.namespace, s.ID, s.UserID, s.ParentID) == 0 {
+		return s, sessionstore.ErrSessionExists
+	}
+	tx.num = tx.number(`SELECT last_insert_rowid()`)
+	return tx.save(s, nil)
 }
 
-// save stores what has become of a session. Its id, owner and parent never change.
-func (tx *step) save(num int64, s sessionstore.Session) error {
+// save stores what has become of a session, unless err refuses it.
+func (tx *step) save(s sessionstore.Session, err error) (sessionstore.Session, error) {
+	if err != nil {
+		return s, err
+	}
 	record, err := s.AppendJSON(nil)
 	expires := sql.NullInt64{Int64: s.ExpiresAt.UnixMicro(), Valid: !s.ExpiresAt.IsZero()}
-	tx.exec(`UPDATE sessions SET list_key = ?, expires_at = ?, record = ? WHERE num = ?`, s.Key().String(), expires, record, num)
-	return err
+	tx.exec(`UPDATE sessions SET list_key = ?, expires_at = ?, record = ? WHERE num = ?`, s.Key().String(), expires, record, tx.num)
+	return s, err
 }
 
 // exec runs a statement and returns how many rows it changed.
-func (tx *step) exec(query string, args ...any) (changed int64) {
+func (tx *step) exec(statement string, args ...any) (changed int64) {
 	if tx.err != nil {
 		return 0
 	}
-	res, err := tx.ExecContext(tx.ctx, query, args...)
+	result, err := tx.ExecContext(tx.ctx, statement, args...)
 	if err == nil {
-		changed, err = res.RowsAffected()
+		changed, err = result.RowsAffected()
 	}
 	tx.err = err
 	return changed
 }
 
-// query runs a query for numbers and records, and reads its rows one by one.
-func (tx *step) query(query string, args ...any) iter.Seq2[int64, []byte] {
-	return func(yield func(int64, []byte) bool) {
+// number runs a query for a number.
+func (tx *step) number(query string, args ...any) (n int64) {
+	if tx.err == nil {
+		tx.err = tx.QueryRowContext(tx.ctx, query, args...).Scan(&n)
+	}
+	return n
+}
+
+// query runs a query for a number and a record in each row, and reads them one by one.
+func query[T any](tx *step, decode func([]byte) (T, error), query string, args ...any) iter.Seq2[int64, T] {
+	return func(yield func(int64, T) bool) {
 		if tx.err != nil {
 			return
 		}
 		rows, err := tx.QueryContext(tx.ctx, query, args...)
-		if err != nil {
-			tx.err = err
-			return
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var num int64
+		for err == nil && rows.Next() {
+			var n int64
 			var record []byte
-			if tx.err = rows.Scan(&num, &record); tx.err != nil || !yield(num, record) {
-				return
+			var v T
+			if err = rows.Scan(&n, &record); err == nil {
+				v, err = decode(record)
+			}
+			if err == nil && !yield(n, v) {
+				break
 			}
 		}
-		tx.err = rows.Err()
+		if rows != nil {
+			err = cmp.Or(err, rows.Err(), rows.Close())
+		}
+		tx.err = cmp.Or(tx.err, err)
 	}
 }
