@@ -118,7 +118,8 @@ func chatContent(c, none Content, keep func(Part) bool) Content {
 	return Parts(parts...)
 }
 
-// chatPart returns p without its null keys, and with the url of an image in an object.
+// chatPart returns p without its null keys, also those of an image, audio or file in it,
+// and with the url of an image in an object.
 func chatPart(p Part) Part {
 	r := newReader(p.raw)
 	if r.Object() != nil {
@@ -145,11 +146,14 @@ func chatPart(p Part) Part {
 		}
 		out, _ = codec.AppendString(out, key)
 		out = append(out, ':')
-		if key == "image_url" && value[0] == '"' {
+		switch {
+		case key == "image_url" && value[0] == '"':
 			out = append(out, `{"url":`...)
 			out = append(out, value...)
 			out = append(out, '}')
-		} else {
+		case value[0] == '{' && (key == "image_url" || key == "input_audio" || key == "file"):
+			out = append(out, chatPart(Part{raw: value}).raw...)
+		default:
 			out = append(out, value...)
 		}
 	}

@@ -210,7 +210,7 @@ func TestPart(t *testing.T) {
 
 func TestPartErrors(t *testing.T) {
 	t.Parallel()
-	for _, in := range []string{``, `null`, `"a"`, `[]`, `{`, `{} {}`, `{"a"}`, "{\"a\":\"\xff\"}", `{"a":"\ude00"}`} {
+	for _, in := range []string{``, `"a"`, `[]`, `{`, `{} {}`, `{"a"}`, "{\"a\":\"\xff\"}", `{"a":"\ude00"}`} {
 		p, err := sessionstore.ParsePart([]byte(in))
 		if !errors.Is(err, sessionstore.ErrInvalid) {
 			t.Errorf("ParsePart(%s) = %s, %v; want ErrInvalid", in, p.Raw(), err)

@@ -29,6 +29,21 @@
 // [MessageQuery], [Truncate], [Fork], [Restorer], [Session.Expired], [CheckID], [ForUser]
 // and the limits ([MaxAppendBytes] and the others). storetest has a test for each.
 //
+// # Wire form and normal form
+//
+// [Session] and [Message] marshal to JSON objects whose keys are named at their fields,
+// and read those of the original Python models. A key of those models is always written,
+// null where it is empty; the others only when not zero. Times are written as
+// 2006-01-02T15:04:05.000000+00:00 and read in the forms of ISO 8601, UTC where no zone is
+// given. Of duplicate keys the last wins. JSON that is not modelled (parts, unknown keys)
+// keeps every byte but the white space outside strings; an unpaired surrogate, invalid
+// UTF-8, or more than [MaxDepth] levels of nesting is ErrInvalid.
+//
+// What a store returns is in normal form, so that reflect.DeepEqual compares it on any
+// backend: Metadata is not nil and holds the types listed there; empty ToolCalls and Extra
+// are nil; the slices of a page are not nil; times are UTC, cut to microseconds, within the
+// years 1 to 9999.
+//
 // # Writing a store
 //
 // A store keeps records; the decisions are made here, once, and every backend calls

@@ -14,7 +14,7 @@ var (
 	ErrSessionPaused     = error(&statusError{"session is paused"})      // takes messages again when active
 	ErrSessionClosed     = error(&statusError{"session is closed"})      // for good
 	ErrInvalidTransition = errors.New("invalid status transition")       // see SessionUpdate
-	ErrConflict          = errors.New("conflict")                        // a *ConflictError: IfVersion or IfLastSeq did not hold
+	ErrConflict          = errors.New("conflict")                        // of a write: a *ConflictError; of a Manager: a history that changed while it was read
 	ErrMessageExists     = errors.New("message id exists")               // with other content, or only part of a batch
 	ErrInvalid           = errors.New("invalid argument")                // an *InvalidError
 	ErrTooLarge          = errors.New("too large")                       // a *LimitError

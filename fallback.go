@@ -51,7 +51,7 @@ func forkByRestore(ctx context.Context, store SessionStore, r Restorer, id strin
 			count += int64(len(page.Messages))
 		}
 	}
-	child, err := f.Apply(src, count, time.Now())
+	child, err := f.Apply(src, count, alive(src))
 	if err != nil {
 		return Session{}, err
 	}
@@ -83,6 +83,15 @@ func forkByRestore(ctx context.Context, store SessionStore, r Restorer, id strin
 	return got, err
 }
 
+// alive returns the time of a fork of src. Whether src has expired is the store's to say,
+// by its own clock, and it has just shown src.
+func alive(src Session) time.Time {
+	if now := time.Now(); !now.Before(src.UpdatedAt) && !src.Expired(now) {
+		return now
+	}
+	return src.UpdatedAt
+}
+
 // argument returns err, which is about an argument, unless the store is closed or the
 // context done: those come first.
 func argument(ctx context.Context, store SessionStore, id string, err error) error {
@@ -104,7 +113,7 @@ func forkByAppend(ctx context.Context, store SessionStore, id string, f Fork) (S
 	if f.AtSeq != nil {
 		at = *f.AtSeq
 	}
-	child, err := f.Apply(src, at, time.Now())
+	child, err := f.Apply(src, at, alive(src))
 	if err != nil {
 		return Session{}, err
 	}
@@ -143,6 +152,9 @@ func restoreByAppend(ctx context.Context, store SessionStore, s Session, message
 	r, err := NewRestoration(s)
 	if err != nil {
 		return Session{}, argument(ctx, store, s.ID, err)
+	}
+	if r.s.Expired(time.Now()) {
+		return Session{}, argument(ctx, store, s.ID, errExpired)
 	}
 	status := r.s.Status
 	first := r.s.Clone()

@@ -47,6 +47,8 @@ var (
 	_ OwnerScoper = (*confined)(nil)
 )
 
+var errOtherUser = invalid("user_id", "the store is confined to another user")
+
 // own returns ErrSessionNotFound unless the session belongs to the view's user.
 func (c *confined) own(ctx context.Context, id string) error {
 	s, err := c.store.GetSession(ctx, id)
@@ -94,7 +96,7 @@ func (c *confined) UpdateSession(ctx context.Context, id string, u SessionUpdate
 	defer c.guard.Leave()
 	u, err := u.Prepare()
 	if err != nil {
-		return Session{}, err
+		return Session{}, argument(ctx, c.store, id, err)
 	}
 	if err := c.own(ctx, id); err != nil {
 		return Session{}, err
@@ -129,7 +131,7 @@ func (c *confined) AppendMessages(ctx context.Context, id string, a Append) ([]M
 	defer c.guard.Leave()
 	a, err := a.Prepare(id)
 	if err != nil {
-		return nil, err
+		return nil, argument(ctx, c.store, id, err)
 	}
 	if err := c.own(ctx, id); err != nil {
 		return nil, err
@@ -159,7 +161,7 @@ func (c *confined) TruncateMessages(ctx context.Context, id string, t Truncate) 
 	defer c.guard.Leave()
 	t, err := t.Prepare()
 	if err != nil {
-		return Session{}, err
+		return Session{}, argument(ctx, c.store, id, err)
 	}
 	if err := c.own(ctx, id); err != nil {
 		return Session{}, err
@@ -174,10 +176,10 @@ func (c *confined) ForkSession(ctx context.Context, id string, f Fork) (Session,
 	defer c.guard.Leave()
 	f, err := f.Prepare()
 	if err != nil {
-		return Session{}, err
+		return Session{}, argument(ctx, c.store, id, err)
 	}
 	if f.UserID != nil && *f.UserID != c.user {
-		return Session{}, invalid("user_id", "the store is confined to another user")
+		return Session{}, argument(ctx, c.store, id, errOtherUser)
 	}
 	if err := c.own(ctx, id); err != nil {
 		return Session{}, err
@@ -191,14 +193,14 @@ func (c *confined) RestoreSession(ctx context.Context, s Session, messages iter.
 	}
 	defer c.guard.Leave()
 	if s.UserID != c.user {
-		return Session{}, invalid("user_id", "the store is confined to another user")
+		return Session{}, argument(ctx, c.store, s.ID, errOtherUser)
 	}
 	return RestoreSession(ctx, c.store, s, messages)
 }
 
 func (c *confined) ForUser(userID string) SessionStore {
 	if userID != c.user {
-		return Unusable(invalid("user_id", "the store is confined to another user"))
+		return Unusable(errOtherUser)
 	}
 	return &confined{store: c, user: userID}
 }

@@ -63,6 +63,34 @@ func (m *Manager) List(ctx context.Context, q SessionQuery) (SessionPage, error)
 	return m.store.ListSessions(ctx, q)
 }
 
+// Sessions walks all sessions that match q, newest first, holding a page of them at a
+// time; q.Limit is the size of a page. One that is written to during the walk may be seen
+// twice or not at all. An error is yielded once and last.
+func (m *Manager) Sessions(ctx context.Context, q SessionQuery) iter.Seq2[Session, error] {
+	return func(yield func(Session, error) bool) {
+		for {
+			page, err := m.store.ListSessions(ctx, q)
+			if err != nil {
+				yield(Session{}, err)
+				return
+			}
+			for _, s := range page.Sessions {
+				if !yield(s, nil) {
+					return
+				}
+			}
+			if q.Cursor = page.Next; q.Cursor == "" {
+				return
+			}
+		}
+	}
+}
+
+// Update changes a session's own state; see [SessionUpdate].
+func (m *Manager) Update(ctx context.Context, id string, u SessionUpdate) (Session, error) {
+	return m.store.UpdateSession(ctx, id, u)
+}
+
 // Delete removes a session and its messages.
 func (m *Manager) Delete(ctx context.Context, id string) error {
 	return m.store.DeleteSession(ctx, id)

@@ -32,16 +32,16 @@ func (r Role) Valid() bool {
 // A struct that embeds Message is marshalled as the Message alone, because MarshalJSON
 // is promoted: keep it in a named field instead.
 type Message struct {
-	ID         string     // message_id; unique in its session; empty on input: the store makes a UUIDv7
+	ID         string     // message_id; see CheckID; unique in its session; empty on input: the store makes a UUIDv7
 	SessionID  string     // session_id; set by the store
 	Seq        int64      // seq; assigned by the store
 	Role       Role       // role
 	Content    Content    // content
-	Name       string     // name
-	ToolCallID string     // tool_call_id; of the call that a tool message answers
+	Name       string     // name; see MaxNameBytes
+	ToolCallID string     // tool_call_id; of the call that a tool message answers; see MaxNameBytes
 	ToolCalls  []ToolCall // tool_calls
-	AgentName  string     // agent_name
-	CreatedAt  time.Time  // created_at; assigned by the store when zero
+	AgentName  string     // agent_name; see CheckID, or empty
+	CreatedAt  time.Time  // created_at; assigned by the store when zero; UTC, cut to microseconds, years 1 to 9999
 	Metadata   Metadata   // metadata
 
 	// Extra holds unknown keys. A key that names a modelled one is ErrInvalid.

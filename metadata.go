@@ -319,7 +319,7 @@ func valueBound(v any) int {
 	case map[string]any:
 		return metadataBound(v)
 	}
-	return len("-2.2250738585072014e-308")
+	return len("-0.0000012345678901234567") // the longest that a float is written as
 }
 
 func tooDeep(field string) error {

@@ -70,8 +70,11 @@ func (p Part) MarshalJSON() ([]byte, error) {
 	return []byte(p.raw), nil
 }
 
-// UnmarshalJSON reads an object as [ParsePart] does.
+// UnmarshalJSON reads an object as [ParsePart] does; null changes nothing.
 func (p *Part) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
 	v, err := ParsePart(b)
 	if err == nil {
 		*p = v

@@ -61,8 +61,8 @@ func ForkSession(ctx context.Context, store SessionStore, id string, f Fork) (Se
 }
 
 // PurgeExpired removes up to limit expired sessions (0 = 1,000) and what a crash left,
-// and returns how many sessions it removed. A store without [Purger] gives
-// errors.ErrUnsupported.
+// and returns how many sessions it removed. A negative limit is ErrInvalid. A store without
+// [Purger] gives errors.ErrUnsupported.
 func PurgeExpired(ctx context.Context, store SessionStore, limit int) (int, error) {
 	p, ok := store.(Purger)
 	if !ok {
@@ -73,7 +73,8 @@ func PurgeExpired(ctx context.Context, store SessionStore, limit int) (int, erro
 
 // RestoreSession writes a session and its messages exactly as given, through the
 // store's [Restorer]. Without one it creates, appends and sets the status instead: the
-// messages are renumbered from 1, and times and Version are those of the store.
+// messages are renumbered from 1, and times and Version are those of the store. What has
+// expired by this process's clock is ErrInvalid.
 func RestoreSession(ctx context.Context, store SessionStore, s Session, messages iter.Seq2[Message, error]) (Session, error) {
 	if p, ok := store.(Restorer); ok {
 		out, err := p.RestoreSession(ctx, s, messages)

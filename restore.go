@@ -37,8 +37,11 @@ func NewRestoration(s Session) (*Restoration, error) {
 	if out.UpdatedAt.IsZero() {
 		return nil, invalid("updated_at", "must not be zero")
 	}
-	if out.Version < 1 {
-		return nil, invalid("version", "must be at least 1")
+	if out.Version < 1 || out.Version > MaxSeq {
+		return nil, invalid("version", "is %d, not within 1 to 1<<53", out.Version)
+	}
+	if out.LastSeq > MaxSeq {
+		return nil, invalid("last_seq", "is %d, more than 1<<53", out.LastSeq)
 	}
 	if out.MessageCount < 0 || out.LastSeq < out.MessageCount {
 		return nil, invalid("message_count", "is %d with last_seq %d", out.MessageCount, out.LastSeq)
@@ -69,7 +72,10 @@ func (r *Restoration) Next(m Message) (Message, error) {
 		return Message{}, invalid("seq", "is %d, the session's last_seq is %d", m.Seq, r.s.LastSeq)
 	}
 	out.SessionID, out.Seq = r.s.ID, m.Seq
-	if err := checkBatchSize([]Message{out}); err != nil {
+	// Measured as when it was appended, perhaps to a session with a shorter id.
+	bare := out
+	bare.SessionID, bare.Seq, bare.CreatedAt = "", 0, time.Time{}
+	if err := checkBatchSize([]Message{bare}); err != nil {
 		return Message{}, err
 	}
 	r.last = m.Seq
@@ -84,7 +90,9 @@ func (r *Restoration) Finish(now time.Time) (Session, error) {
 		return Session{}, invalid("message_count", "is %d, but %d messages were given", r.s.MessageCount, r.count)
 	}
 	if r.s.Expired(normalNow(now)) {
-		return Session{}, invalid("expires_at", "has passed")
+		return Session{}, errExpired
 	}
 	return r.s, nil
 }
+
+var errExpired = invalid("expires_at", "has passed")

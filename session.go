@@ -27,16 +27,16 @@ func (s Status) Valid() bool {
 // A struct that embeds Session is marshalled as the Session alone, because MarshalJSON
 // is promoted: keep it in a named field instead.
 type Session struct {
-	ID        string        // session_id; empty on input: the store makes a UUIDv7
-	AgentName string        // agent_name
-	UserID    string        // user_id; the owner, immutable
+	ID        string        // session_id; see CheckID; empty on input: the store makes a UUIDv7
+	AgentName string        // agent_name; see CheckID, or empty
+	UserID    string        // user_id; the owner, immutable; see CheckID, or empty
 	Status    Status        // status; empty on input: active
-	System    string        // system; instructions: configuration, never part of the history
-	Metadata  Metadata      // metadata
-	TTL       time.Duration // ttl_seconds (may be fractional); 0: never expires
+	System    string        // system; instructions: configuration, never part of the history; see MaxStateBytes
+	Metadata  Metadata      // metadata; see MaxStateBytes
+	TTL       time.Duration // ttl_seconds (may be fractional); 0: never expires; at least 1 µs, at most MaxTTL
 	ParentID  string        // parent_id; with ForkSeq: where a fork came from
 	ForkSeq   int64         // fork_seq
-	CreatedAt time.Time     // created_at; from the input when not zero
+	CreatedAt time.Time     // created_at; from the input when not zero; UTC, cut to microseconds, years 1 to 9999
 
 	// Kept by the store, ignored on input.
 

@@ -10,6 +10,7 @@ import (
 	"hash"
 	"io"
 	"strconv"
+	"time"
 )
 
 // The transfer format is JSON Lines, one object a line:
@@ -103,13 +104,21 @@ func (ex *exporter) named(ctx context.Context, ids []string) error {
 	return nil
 }
 
+// maxSkew is by how much the clocks of those who write to one store may differ for an
+// export to miss nothing.
+const maxSkew = time.Minute
+
 // listed exports what q finds. A session that is written to during the walk moves to the
 // head of the list, perhaps before the walk has come to it. So the head is walked again,
-// down to where it was before, until nothing new is found there.
+// down to where it was before, until nothing new is found there by one page, which nobody
+// can slip past, or by two walks.
 func (ex *exporter) listed(ctx context.Context, q SessionQuery) error {
+	q.Limit = MaxSessions
 	var head SessionKey
+	quiet := false // the walk before found nothing new
 	for range maxRereads {
-		was, found := head, false
+		bottom := head.UpdatedAt.Add(-maxSkew)
+		found, pages := false, 0
 		head = SessionKey{}
 		for q.Cursor = ""; ; {
 			page, err := ex.store.ListSessions(ctx, q)
@@ -120,7 +129,7 @@ func (ex *exporter) listed(ctx context.Context, q SessionQuery) error {
 				if head.ID == "" {
 					head = s.Key()
 				}
-				if s.UpdatedAt.Before(was.UpdatedAt) {
+				if s.UpdatedAt.Before(bottom) {
 					page.Next = ""
 					break
 				}
@@ -136,15 +145,22 @@ func (ex *exporter) listed(ctx context.Context, q SessionQuery) error {
 					found = true
 				}
 			}
-			if q.Cursor = page.Next; q.Cursor == "" {
+			pages++
+			if page.Next == "" {
 				break
 			}
+			// A page may hold less than was looked at.
+			if k, err := ParseCursor(page.Next); err == nil && k.UpdatedAt.Before(bottom) {
+				break
+			}
+			q.Cursor = page.Next
 		}
-		if !found || head.ID == "" {
+		if !found && (pages <= 1 || quiet) {
 			return nil
 		}
+		quiet = !found
 	}
-	return nil
+	return fmt.Errorf("export: %w", moved(maxRereads))
 }
 
 // session exports one session and reports whether it exists.

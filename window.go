@@ -111,13 +111,23 @@ func readPrompt(ctx context.Context, store SessionStore, id string, w *Window) (
 
 func newPrompt(s Session, lead []Message, tail []unit) Prompt {
 	p := Prompt{Session: s, Messages: make([]Message, 0, len(lead)+len(tail))}
-	for _, m := range lead {
+	add := func(m Message) {
 		if m.Role != RoleSystem || s.System == "" || m.Content.String() != s.System || m.hasMedia() {
 			p.Messages = append(p.Messages, m)
 		}
 	}
+	for _, m := range lead {
+		add(m)
+	}
+	// What was cut may have left more of them at the head.
+	head := true
 	for _, u := range tail {
-		p.Messages = append(p.Messages, u.messages...)
+		head = head && (u.messages[0].Role == RoleSystem || u.messages[0].Role == RoleDeveloper)
+		if head {
+			add(u.messages[0])
+		} else {
+			p.Messages = append(p.Messages, u.messages...)
+		}
 	}
 	return p
 }
@@ -227,6 +237,9 @@ func cutUnits(messages []Message, dropUnanswered bool) []unit {
 			m, results = withResults(m, calls[:n], messages, dropUnanswered)
 			calls = calls[n:]
 			if m.saysNothing() {
+				if n > 0 {
+					u = unit{} // reasoning about calls that are dropped
+				}
 				continue
 			}
 		default:

@@ -87,8 +87,12 @@ func checkInner(shape callShape, raw json.RawMessage) (empty bool, err error) {
 // MarshalJSON writes the call as a message's tool_calls have it. Errors: ErrInvalid.
 func (c ToolCall) MarshalJSON() ([]byte, error) { return c.appendJSON(nil) }
 
-// UnmarshalJSON reads a call as a message's tool_calls may have it. Errors: ErrInvalid.
+// UnmarshalJSON reads a call as a message's tool_calls may have it; null changes nothing.
+// Errors: ErrInvalid.
 func (c *ToolCall) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
 	r := newBytesReader(b)
 	v, err := r.call()
 	if err != nil {

@@ -135,7 +135,7 @@ func TestArgumentsAreKept(t *testing.T) {
 func TestToolCallErrors(t *testing.T) {
 	t.Parallel()
 	for _, in := range []string{
-		`null`, `[]`, `"x"`, `1`, `{`, `{"id":1}`, `{"type":[]}`, `{"name":1}`, `{"function":"f"}`, `{"function":[]}`, `{"function":true}`,
+		`[]`, `"x"`, `1`, `{`, `{"id":1}`, `{"type":[]}`, `{"name":1}`, `{"function":"f"}`, `{"function":[]}`, `{"function":true}`,
 		`{"function":{"name":1}}`, `{"function":{"name":"f"`, `{"function":{"name":"f",}}`, `{"type":"custom","custom":"x"}`, `{"arguments":"\ud83d"}`,
 		`{"function":{"arguments":{"a":"\ud83d"}}}`, `{"x":tru}`, `{} {}`, `{"function":{"k":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}}`,
 		`{"arguments":` + strings.Repeat("[", 101) + strings.Repeat("]", 101) + `}`, `{"x":"` + "\xff" + `"}`,

@@ -126,8 +126,12 @@ func DecodeMessage(b []byte) (Message, error) {
 // MarshalJSON is AppendJSON for encoding/json.
 func (m Message) MarshalJSON() ([]byte, error) { return m.AppendJSON(nil) }
 
-// UnmarshalJSON replaces m by what DecodeMessage reads.
+// UnmarshalJSON replaces m by what DecodeMessage reads. As encoding/json has it, null
+// changes nothing.
 func (m *Message) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
 	v, err := DecodeMessage(b)
 	if err == nil {
 		*m = v

@@ -149,8 +149,12 @@ func DecodeSession(b []byte) (Session, error) {
 // MarshalJSON is AppendJSON for encoding/json.
 func (s Session) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil) }
 
-// UnmarshalJSON replaces s by what DecodeSession reads.
+// UnmarshalJSON replaces s by what DecodeSession reads. As encoding/json has it, null
+// changes nothing.
 func (s *Session) UnmarshalJSON(b []byte) error {
+	if string(b) == "null" {
+		return nil
+	}
 	v, err := DecodeSession(b)
 	if err == nil {
 		*s = v

@@ -87,6 +87,25 @@ func TestDecodeSessionLeniently(t *testing.T) {
 	}
 }
 
+// As encoding/json has it, null changes nothing, whatever it is read into.
+func TestUnmarshalNull(t *testing.T) {
+	t.Parallel()
+	type all struct {
+		S sessionstore.Session
+		M sessionstore.Message
+		C sessionstore.ToolCall
+		P sessionstore.Part
+	}
+	got := all{
+		S: sessionstore.Session{ID: "s"}, M: sessionstore.UserMessage("hi"),
+		C: sessionstore.ToolCall{ID: "c"}, P: sessionstore.TextPart("p"),
+	}
+	want := got
+	if err := json.Unmarshal([]byte(`{"S":null,"M":null,"C":null,"P":null}`), &got); err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %+v, %v; want %+v", got, err, want)
+	}
+}
+
 func TestDecodeSessionErrors(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ in, field string }{
@@ -121,7 +140,7 @@ func TestDecodeSessionErrors(t *testing.T) {
 			t.Errorf("%s is read as %#v, %v; want an *InvalidError of %s", tt.in, s, err, tt.field)
 		}
 		var into sessionstore.Session
-		if err := into.UnmarshalJSON([]byte(tt.in)); !errors.Is(err, sessionstore.ErrInvalid) || !reflect.DeepEqual(into, sessionstore.Session{}) {
+		if err := into.UnmarshalJSON([]byte(tt.in)); tt.in != "null" && !errors.Is(err, sessionstore.ErrInvalid) || !reflect.DeepEqual(into, sessionstore.Session{}) {
 			t.Errorf("UnmarshalJSON of %s: %#v, %v; want ErrInvalid and no change", tt.in, into, err)
 		}
 	}

@@ -81,14 +81,14 @@ func (st *staging) add(ctx context.Context, m sessionstore.Message) error {
 	if st.ids[m.ID] {
 		return errRepeatedID(m.ID)
 	}
-	if st.size >= maxStagedBytes {
-		if err := st.flush(ctx); err != nil {
-			return err
-		}
-	}
 	record, err := appendMessage(nil, m)
 	if err != nil {
 		return err
+	}
+	if st.size > 0 && st.size+len(record) > maxStagedBytes {
+		if err := st.flush(ctx); err != nil {
+			return err
+		}
 	}
 	if st.ids == nil {
 		st.ids = map[string]bool{}

@@ -483,3 +483,33 @@ func TestRecordOwnsItsValues(t *testing.T) {
 		t.Errorf("the record holds %s, want %s", got, want)
 	}
 }
+
+// The entry of a deleted session is taken out of the index after its id is free: by then
+// its successor may lie there, at the same time and under the same id, and must stay.
+func TestSuccessorStaysListed(t *testing.T) {
+	t.Parallel()
+	s := newTestStore(t, &Options{Now: func() time.Time { return start }})
+	for i, first := range []string{"old", "new"} {
+		id := fmt.Sprint("s", i)
+		mustCreate(t, s, sessionstore.Session{ID: id, UserID: "u"})
+		old := s.space.find(id)
+		// What remove does, up to where it takes the entry out of the index.
+		sh := s.space.shard(id)
+		sh.mu.Lock()
+		old.end(func(*sessionstore.Session) bool { return true })
+		delete(sh.entries, id)
+		sh.mu.Unlock()
+		mustCreate(t, s, sessionstore.Session{ID: id, UserID: "u"})
+		list := func() {
+			page, err := s.ListSessions(t.Context(), sessionstore.SessionQuery{UserID: "u"})
+			if n := len(page.Sessions); err != nil || n != i+1 {
+				t.Errorf("round %d: got %d sessions, %v, want %d", i, n, err, i+1)
+			}
+		}
+		if first == "new" {
+			list() // places the new one beside the old one
+		}
+		s.space.index.drop(old)
+		list()
+	}
+}

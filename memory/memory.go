@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/sessionstore/sessionstore"
 )
@@ -163,8 +164,11 @@ func wrap(err *error, op, id string) {
 	if *err == nil {
 		return
 	}
-	if len(id) > sessionstore.MaxIDBytes {
-		id = id[:sessionstore.MaxIDBytes]
+	if n := sessionstore.MaxIDBytes; len(id) > n {
+		for n > 0 && !utf8.RuneStart(id[n]) {
+			n--
+		}
+		id = id[:n]
 	}
 	*err = fmt.Errorf("memory: %s %q: %w", op, id, *err)
 }

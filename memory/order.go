@@ -11,7 +11,9 @@ import (
 // search for one.
 const blockSize = 256
 
-// item is an entry's place in an order: by time, in microseconds, then by id.
+// item is an entry's place in an order: by time, in microseconds, then by id. An entry that
+// is gone and its successor of the same id may be there together for a moment, and differ
+// by their serial.
 type item struct {
 	at    int64
 	entry *entry
@@ -21,7 +23,10 @@ func (a item) compare(b item) int {
 	if c := cmp.Compare(a.at, b.at); c != 0 {
 		return c
 	}
-	return cmp.Compare(a.entry.id, b.entry.id)
+	if c := cmp.Compare(a.entry.id, b.entry.id); c != 0 {
+		return c
+	}
+	return cmp.Compare(a.entry.serial, b.entry.serial)
 }
 
 // order is a sorted collection of items: a list of sorted blocks, none of them empty. The

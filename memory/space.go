@@ -3,6 +3,7 @@ package memory
 import (
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sessionstore/sessionstore"
@@ -19,6 +20,7 @@ const shardCount = 64
 // index or a shard.
 type space struct {
 	seed   maphash.Seed
+	serial atomic.Uint64 // of the newest entry
 	shards [shardCount]shard
 	index  index
 }
@@ -32,6 +34,7 @@ type shard struct {
 // new session of the same id is another entry.
 type entry struct {
 	id, user, parent string // of the session; they never change
+	serial           uint64 // of the entry, greater than 0
 
 	mu      sync.Mutex
 	session sessionstore.Session // its maps are replaced, never changed
@@ -50,7 +53,8 @@ func newSpace() *space {
 
 func (sp *space) newEntry(s sessionstore.Session) *entry {
 	return &entry{
-		id: s.ID, user: s.UserID, parent: s.ParentID,
+		serial: sp.serial.Add(1),
+		id:     s.ID, user: s.UserID, parent: s.ParentID,
 		session: s, ids: ids{seed: sp.seed},
 	}
 }

@@ -21,7 +21,7 @@ import (
 //go:embed schema.sql
 var schema string
 
-const schemaVersion = 1 // its user_version
+const schemaVersion, busy = 1, 5 // the file's user_version; SQLITE_BUSY
 
 // Options are the settings of a store. The zero value is ready to use.
 type Options struct {
@@ -38,36 +38,37 @@ type Store struct {
 	writer  *sql.DB // has one connection: writers wait for it in line, each under its context
 }
 
-// Open opens or makes the file. Errors: ErrInvalid, ErrSchemaTooNew, and the driver's.
+// Open opens or makes the file. While another has it locked, Open waits, until ctx is done.
+// Errors: ErrInvalid, ErrSchemaTooNew, and the driver's.
 func Open(ctx context.Context, path string, o *Options) (*Store, error) {
 	s := &Store{options: *cmp.Or(o, &Options{})}
 	if s.options.Now == nil {
 		s.options.Now = time.Now
 	}
-	if err := sessionstore.CheckID(cmp.Or(s.options.Namespace, "none")); err != nil {
-		return nil, fmt.Errorf("sqlite: namespace: %w", err)
-	}
-	if path == "" || path == ":memory:" { // each connection would have its own
-		return nil, &sessionstore.InvalidError{Field: "path", Reason: "must be that of a file"}
-	}
-	c, err := sqlite.NewConnector("file:" + url.PathEscape(path) + "?" + url.Values{
+	c, bad := sqlite.NewConnector("file:" + url.PathEscape(path) + "?" + url.Values{
 		"_txlock":       {"immediate"}, // a write has its lock before it reads
 		"_busy_timeout": {"60000"},     // ms to wait for another process; a context ends it sooner
 		"_journal_mode": {"WAL"},       // a read has a snapshot, and waits for no write
 		"_synchronous":  {"FULL"},      // what was committed is on the disk
 		"_foreign_keys": {"on"},
 	}.Encode())
-	if err != nil {
-		return nil, fmt.Errorf("sqlite: open %s: %w", path, err)
+	if bad = cmp.Or(bad, sessionstore.CheckID(cmp.Or(s.options.Namespace, "none"))); path == "" || path == ":memory:" {
+		bad = &sessionstore.InvalidError{Field: "path", Reason: "must be that of a file"}
 	}
 	s.reader, s.writer = sql.OpenDB(c), sql.OpenDB(c)
 	s.reader.SetMaxOpenConns(8)
 	s.reader.SetMaxIdleConns(8)
 	s.writer.SetMaxOpenConns(1)
-	if _, err := run(ctx, s, s.writer, "open "+path, nil, migrate); err != nil {
-		return nil, errors.Join(err, s.Close())
+	// SQLite gives up at once if another is switching the file to WAL: then ask again.
+	for again := time.Tick(5 * time.Millisecond); ; <-again {
+		_, err := run(ctx, s, s.writer, "open "+path, bad, migrate)
+		if err == nil {
+			return s, nil
+		}
+		if e, ok := errors.AsType[*sqlite.Error](err); !ok || e.Code()&0xff != busy {
+			return nil, errors.Join(err, s.Close())
+		}
 	}
-	return s, nil
 }
 
 func migrate(tx *step) (struct{}, error) {
@@ -108,7 +109,7 @@ func run[T any](ctx context.Context, s *Store, db *sql.DB, what string, bad erro
 			err = errors.Join(ctx.Err(), err)
 		}
 		if err != nil {
-			err = fmt.Errorf("sqlite: %s: %w", what, err)
+			out, err = *new(T), fmt.Errorf("sqlite: %s: %w", what, err)
 		}
 	}()
 	if err := s.guard.Enter(ctx); err != nil {

@@ -16,6 +16,12 @@ import (
 	"github.com/sessionstore/sessionstore/storetest"
 )
 
+var (
+	_ sessionstore.SessionStore = (*sqlitestore.Store)(nil)
+	_ sessionstore.Forker       = (*sqlitestore.Store)(nil)
+	_ sessionstore.Purger       = (*sqlitestore.Store)(nil)
+)
+
 // fileVar tells a child process of the suite which file its parent tests.
 const fileVar = "SQLITESTORE_TEST_FILE"
 

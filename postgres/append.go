@@ -1,0 +1,192 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/sessionstore/sessionstore"
+)
+
+// Appending is one statement, so that the check of the session, its counters and the
+// messages are one step. Whether an id is there already is for the unique constraint to
+// decide: after a wait for the row's lock the statement still sees the messages of
+// before it, and would find nothing.
+const (
+	// appendOne is appendMany for the most frequent batch: an unnest costs a quarter more.
+	appendOne = `WITH s AS (
+			UPDATE @sessions SET last_seq = last_seq + 1, message_count = message_count + 1, ` + slide + `
+			WHERE ` + writable + ` RETURNING sid, last_seq)
+		INSERT INTO @messages (sid, seq, id, role, created_at, body)
+		SELECT sid, last_seq, @message_id, @role, @created_at, @body FROM s
+		RETURNING seq`
+
+	appendMany = `WITH s AS (
+			UPDATE @sessions SET last_seq = last_seq + cardinality(@message_ids),
+				message_count = message_count + cardinality(@message_ids), ` + slide + `
+			WHERE ` + writable + ` RETURNING sid, last_seq),
+		m AS (
+			INSERT INTO @messages (sid, seq, id, role, created_at, body)
+			SELECT s.sid, s.last_seq - cardinality(@message_ids) + u.n, u.id, u.role, u.created_at, u.body::json
+			FROM s, unnest(@message_ids, @roles, @times, @bodies) WITH ORDINALITY AS u (id, role, created_at, body, n))
+		SELECT last_seq FROM s`
+
+	// writable is the check that appends and truncates share.
+	writable = named + ` AND status = 'active' AND ` + alive + ` AND (@last_seq IS NULL OR last_seq = @last_seq)`
+
+	slide = `updated_at = ` + touched + `, expires_at = ` + untilThen
+
+	// findMessages is the session, and in as many rows those of its messages that have
+	// one of the ids; in one row if there are none.
+	findMessages = `SELECT ` + sessionColumns + `, m.seq, m.stored
+		FROM @sessions s LEFT JOIN LATERAL (
+			SELECT seq, body AS stored FROM @messages WHERE sid = s.sid AND id = ANY (@message_ids)) m ON true
+		WHERE ` + named + ` AND ` + owned
+)
+
+// AppendMessages adds a batch to a history; see [sessionstore.Append]. A context that
+// ends, or a connection that breaks, while the statement runs leaves the outcome
+// unknown; repeating the call with the same ids settles it.
+func (h *handle) AppendMessages(ctx context.Context, id string, a sessionstore.Append) ([]sessionstore.Message, error) {
+	out, err := h.appendMessages(ctx, id, a)
+	if err != nil {
+		return nil, failed("append to", id, err)
+	}
+	return out, nil
+}
+
+func (h *handle) appendMessages(ctx context.Context, id string, a sessionstore.Append) (out []sessionstore.Message, err error) {
+	if err := h.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer h.leave()
+	if a, err = a.Prepare(id); err != nil {
+		return nil, err
+	}
+	for {
+		if len(a.Messages) > 0 {
+			out, err = h.tryAppend(ctx, id, a)
+			if !errors.Is(err, errRefused) {
+				return out, err
+			}
+		}
+		// The session has moved on if reading it shows no reason for the refusal.
+		out, err = h.judge(ctx, id, a)
+		if out != nil || err != nil {
+			return out, err
+		}
+	}
+}
+
+// errRefused says that the server wrote nothing: the session is not as it must be, or
+// an id is there already.
+var errRefused = errors.New("the session is not as it must be")
+
+// tryAppend appends in one statement.
+func (h *handle) tryAppend(ctx context.Context, id string, a sessionstore.Append) ([]sessionstore.Message, error) {
+	var out []sessionstore.Message
+	var last int64
+	err := retry(ctx, func() error {
+		now := h.clock()
+		out = stamped(a.Messages, now)
+		var c columns
+		for i := range out {
+			if err := c.add(out[i]); err != nil {
+				return err
+			}
+		}
+		if len(out) == 1 {
+			return h.pool.QueryRow(ctx, h.sql.appendOne, h.namespace, id, now, h.owner, a.IfLastSeq,
+				c.ids[0], c.roles[0], c.times[0], c.bodies[0]).Scan(&last)
+		}
+		return h.pool.QueryRow(ctx, h.sql.appendMany, h.namespace, id, now, h.owner, a.IfLastSeq,
+			c.ids, c.roles, c.times, c.bodies).Scan(&last)
+	})
+	switch {
+	case errors.Is(err, pgx.ErrNoRows) || violates(err, messageIDs):
+		return nil, errRefused
+	case err != nil:
+		return nil, err
+	}
+	for i := range out {
+		out[i].Seq = last - int64(len(out)-1-i)
+	}
+	return out, nil
+}
+
+// stamped returns the messages with the times that they lack.
+func stamped(msgs []sessionstore.Message, now time.Time) []sessionstore.Message {
+	out := make([]sessionstore.Message, len(msgs))
+	copy(out, msgs)
+	for i := range out {
+		if out[i].CreatedAt.IsZero() {
+			out[i].CreatedAt = now
+		}
+	}
+	return out
+}
+
+// judge finds out what the session as it is now means for the batch: a repeat of one
+// that is stored, or an error. It returns nothing if it would be accepted.
+func (h *handle) judge(ctx context.Context, id string, a sessionstore.Append) ([]sessionstore.Message, error) {
+	now := h.clock()
+	ids := make([]string, len(a.Messages))
+	for i, m := range a.Messages {
+		ids[i] = m.ID
+	}
+	s, stored, err := h.find(ctx, id, ids)
+	if err != nil {
+		return nil, err
+	}
+	if s.Expired(now) {
+		return nil, sessionstore.ErrSessionNotFound
+	}
+	if out, err := a.Repeat(stored); out != nil || err != nil {
+		return out, err
+	}
+	_, out, err := a.Apply(s, now)
+	if len(a.Messages) > 0 {
+		out = nil
+	}
+	return out, err
+}
+
+// find returns the session and those of its messages that have one of the ids.
+func (h *handle) find(ctx context.Context, id string, ids []string) (s sessionstore.Session, stored []sessionstore.Message, err error) {
+	err = retry(ctx, func() error {
+		stored = nil
+		rows, err := h.pool.Query(ctx, h.sql.findMessages, h.namespace, id, h.owner, ids)
+		if err != nil {
+			return err
+		}
+		defer rows.Close()
+		var r row
+		for rows.Next() {
+			var seq *int64
+			var body []byte
+			if err := rows.Scan(r.targets(&seq, &body)...); err != nil {
+				return err
+			}
+			if s.ID == "" {
+				if s, err = r.session(); err != nil {
+					return err
+				}
+			}
+			if seq == nil {
+				continue
+			}
+			m, err := decodeMessage(body, id, *seq)
+			if err != nil {
+				return err
+			}
+			stored = append(stored, m)
+		}
+		return rows.Err()
+	})
+	if err == nil && s.ID == "" {
+		err = sessionstore.ErrSessionNotFound
+	}
+	return s, stored, err
+}

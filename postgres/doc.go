@@ -1,0 +1,2 @@
+// Package postgres keeps sessions in a PostgreSQL database.
+package postgres

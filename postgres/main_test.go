@@ -1,0 +1,135 @@
+package postgres_test
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/sessionstore/sessionstore"
+	"github.com/sessionstore/sessionstore/internal/testenv"
+	"github.com/sessionstore/sessionstore/postgres"
+	"github.com/sessionstore/sessionstore/storetest"
+)
+
+// serverVar gives the server to the child processes of the suite.
+const serverVar = "SESSIONSTORE_TEST_POSTGRES"
+
+// database is a schema of a server, with the pools that its tests make.
+type database struct {
+	dsn    string
+	schema string
+	tune   func(*pgxpool.Config) // of the pools; nil for nothing
+
+	mu    sync.Mutex
+	pools map[sessionstore.SessionStore]*pgxpool.Pool
+}
+
+// newDatabase makes a schema that goes with the test.
+func newDatabase(tb testing.TB, tune func(*pgxpool.Config)) *database {
+	tb.Helper()
+	d := &database{dsn: testenv.Postgres(tb), tune: tune, schema: os.Getenv(schemaVar), pools: map[sessionstore.SessionStore]*pgxpool.Pool{}}
+	if d.schema != "" { // a child process
+		return d
+	}
+	d.schema = `test "` + strings.ToLower(rand.Text()) + `'`
+	if err := d.store(tb, nil).Migrate(tb.Context()); err != nil {
+		tb.Fatalf("Migrate: got %v, want nil", err)
+	}
+	tb.Cleanup(func() {
+		d.exec(tb, "DROP SCHEMA "+pgx.Identifier{d.schema}.Sanitize()+" CASCADE")
+	})
+	return d
+}
+
+const schemaVar = "SESSIONSTORE_TEST_SCHEMA"
+
+// child is what the suite's child processes need.
+func (d *database) child() []string {
+	return []string{serverVar + "=" + d.dsn, schemaVar + "=" + d.schema}
+}
+
+// pool returns a new pool, whose connections the server lists under its name.
+func (d *database) pool(tb testing.TB) *pgxpool.Pool {
+	tb.Helper()
+	cfg, err := pgxpool.ParseConfig(d.dsn)
+	if err != nil {
+		tb.Fatalf("ParseConfig: got %v, want nil", err)
+	}
+	cfg.MaxConns = 8
+	cfg.ConnConfig.RuntimeParams["application_name"] = rand.Text()
+	if d.tune != nil {
+		d.tune(cfg)
+	}
+	pool, err := pgxpool.NewWithConfig(context.Background(), cfg)
+	if err != nil {
+		tb.Fatalf("NewWithConfig: got %v, want nil", err)
+	}
+	tb.Cleanup(pool.Close)
+	return pool
+}
+
+func (d *database) store(tb testing.TB, o *postgres.Options) *postgres.Store {
+	tb.Helper()
+	if o == nil {
+		o = &postgres.Options{}
+	}
+	o.Schema = d.schema
+	pool := d.pool(tb)
+	s, err := postgres.New(pool, o)
+	if err != nil {
+		tb.Fatalf("New: got %v, want nil", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.pools[s] = pool
+	return s
+}
+
+func (d *database) open(tb testing.TB, c storetest.Config) sessionstore.SessionStore {
+	return d.store(tb, &postgres.Options{Now: c.Now, Namespace: c.Namespace})
+}
+
+// exec runs a statement on a connection of its own.
+func (d *database) exec(tb testing.TB, sql string, args ...any) {
+	tb.Helper()
+	ctx := context.WithoutCancel(tb.Context())
+	conn, err := pgx.Connect(ctx, d.dsn)
+	if err != nil {
+		tb.Errorf("connect: got %v, want nil", err)
+		return
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, sql, args...); err != nil {
+		tb.Errorf("%s: got %v, want nil", sql, err)
+	}
+}
+
+// breakConnections ends the connections of a store in the server.
+func (d *database) breakConnections(tb testing.TB, s sessionstore.SessionStore) {
+	d.mu.Lock()
+	pool := d.pools[s]
+	d.mu.Unlock()
+	if pool == nil {
+		tb.Fatalf("break the connections of %T: got a store that the test has not opened", s)
+	}
+	d.exec(tb, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1",
+		pool.Config().ConnConfig.RuntimeParams["application_name"])
+}
+
+func (d *database) backend() storetest.Backend {
+	return storetest.Backend{Open: d.open, Reopen: d.open, Child: d.child(), Break: d.breakConnections}
+}
+
+func TestConformance(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, newDatabase(t, nil).backend())
+}
+
+var _ = fmt.Sprint

@@ -1,0 +1,112 @@
+package redis
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/sessionstore/sessionstore"
+)
+
+// errDamaged is for data that no version of this package has written.
+var errDamaged = errors.New("the data is damaged")
+
+// recordFields are those of a session's hash that a session is decoded from, in the order
+// of the function record in prelude.lua.
+var recordFields = []string{"format", "session", "gen", "fork_seq", "updated", "expires", "last_seq", "message_count", "version"}
+
+// stored is a session with the name of its incarnation: a deleted session and a new one of
+// its id differ in it.
+type stored struct {
+	sessionstore.Session
+	gen string
+}
+
+// decodeRecord reads the values of recordFields. Without a session it is
+// ErrSessionNotFound.
+func decodeRecord(v []any) (stored, error) {
+	if len(v) != len(recordFields) {
+		return stored{}, errDamaged
+	}
+	if v[0] == nil {
+		return stored{}, sessionstore.ErrSessionNotFound
+	}
+	var f [9]string
+	for i := range f {
+		text, ok := v[i].(string)
+		if !ok {
+			return stored{}, errDamaged
+		}
+		f[i] = text
+	}
+	if f[0] != format {
+		return stored{}, tooNew(f[0])
+	}
+	s, err := sessionstore.DecodeSession([]byte(f[1]))
+	if err != nil {
+		return stored{}, fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	for _, n := range []struct {
+		to   *int64
+		text string
+	}{{&s.ForkSeq, f[3]}, {&s.LastSeq, f[6]}, {&s.MessageCount, f[7]}, {&s.Version, f[8]}} {
+		if *n.to, err = strconv.ParseInt(n.text, 10, 64); err != nil {
+			return stored{}, errDamaged
+		}
+	}
+	if s.UpdatedAt, err = parseStamp(f[4]); err != nil {
+		return stored{}, err
+	}
+	if s.ExpiresAt, err = parseStamp(f[5]); err != nil {
+		return stored{}, err
+	}
+	return stored{s, f[2]}, nil
+}
+
+func tooNew(found string) error {
+	return fmt.Errorf("%w: format %.20q, this one knows %s", sessionstore.ErrSchemaTooNew, found, format)
+}
+
+// encodeSession returns what of a session only a write of its own state changes. The rest
+// are fields of their own, which scripts change.
+func encodeSession(s sessionstore.Session) ([]byte, error) {
+	s.ForkSeq, s.LastSeq, s.MessageCount, s.Version = 0, 0, 0, 0
+	s.UpdatedAt, s.ExpiresAt = time.Time{}, time.Time{}
+	return s.AppendJSON(nil)
+}
+
+func ttlField(s sessionstore.Session) string {
+	return strconv.FormatInt(s.TTL.Microseconds(), 10)
+}
+
+// appendMessage appends a message's record: its JSON without session and seq, which the key
+// and the score say. It begins with the id, where scripts read it.
+func appendMessage(dst []byte, m sessionstore.Message) ([]byte, error) {
+	m.SessionID, m.Seq = "", 0
+	return m.AppendJSON(dst)
+}
+
+// decodeMessages reads pairs of record and seq. Buf is used again for each.
+func decodeMessages(id string, pairs []any) ([]sessionstore.Message, error) {
+	out := make([]sessionstore.Message, len(pairs)/2)
+	var buf []byte
+	for i := range out {
+		record, ok := pairs[2*i].(string)
+		seq, isText := pairs[2*i+1].(string)
+		if !ok || !isText {
+			return nil, errDamaged
+		}
+		buf = append(buf[:0], record...)
+		m, err := sessionstore.DecodeMessage(buf)
+		if err != nil {
+			return nil, fmt.Errorf("message %s: %w: %w", seq, errDamaged, err)
+		}
+		if m.Seq, err = strconv.ParseInt(seq, 10, 64); err != nil {
+			return nil, errDamaged
+		}
+		m.SessionID = id
+		out[i] = m
+	}
+	return out, nil
+}

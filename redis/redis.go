@@ -1,0 +1,192 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/sessionstore/sessionstore"
+)
+
+// Options are the settings of a store. The zero value is ready to use.
+type Options struct {
+	// Now is the store's clock; nil is time.Now. The server's clock is never asked. It is
+	// read just before a script is sent, so a session may expire while the script waits
+	// its turn and still be found by it.
+	Now func() time.Time
+
+	// Namespace separates applications on one server. Empty is a namespace like any
+	// other; one that is not empty follows the rule of ids, see [sessionstore.CheckID].
+	Namespace string
+
+	// Shards is into how many hash slots a namespace is spread; 0 is 16 for a client of a
+	// cluster or ring and 1 for any other, at most 1,000. The first store that is used
+	// writes the number into the namespace: later ones take it from there, and one that
+	// asks for another is ErrInvalid.
+	Shards int
+
+	// Logger is told, once a store, of a server that may evict keys; nil is
+	// [slog.Default].
+	Logger *slog.Logger
+}
+
+const (
+	clusterShards = 16
+	maxShards     = 1000
+)
+
+// Store is a [sessionstore.SessionStore] in Redis, or the view of one owner on it. It is
+// safe for use by any number of goroutines.
+type Store struct {
+	client goredis.UniversalClient
+	names  names
+	opts   Options // complete, but for Shards
+	space  *atomic.Pointer[space]
+
+	// guards are those of the stores that this is a view of, and last its own.
+	guards []*sessionstore.Guard
+
+	owner string // of a view; "": all sessions
+	owned bool   // by Open: Close closes the client
+}
+
+var (
+	_ sessionstore.SessionStore = (*Store)(nil)
+	_ sessionstore.Forker       = (*Store)(nil)
+	_ sessionstore.Purger       = (*Store)(nil)
+	_ sessionstore.Restorer     = (*Store)(nil)
+	_ sessionstore.OwnerScoper  = (*Store)(nil)
+)
+
+// New returns a store over a client, which the caller closes after the store. Options may
+// be nil. It does no I/O: the first call of a method looks at the namespace's format.
+// Errors: ErrInvalid.
+//
+// Set ContextTimeoutEnabled in the client's options, so that deadlines of contexts are
+// heeded while a reply is awaited; otherwise the client's ReadTimeout is what ends the
+// wait.
+func New(client goredis.UniversalClient, opts *Options) (*Store, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if client == nil {
+		return nil, fmt.Errorf("redis: new store: %w", invalid("client", "must not be nil"))
+	}
+	if o.Namespace != "" {
+		if err := sessionstore.CheckID(o.Namespace); err != nil {
+			return nil, fmt.Errorf("redis: new store: %w", renamed("namespace", err))
+		}
+	}
+	if o.Shards < 0 || o.Shards > maxShards {
+		return nil, fmt.Errorf("redis: new store: %w", invalid("shards", "is %d, not 0 to %d", o.Shards, maxShards))
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return &Store{
+		client: client,
+		names:  newNames(o.Namespace),
+		opts:   o,
+		space:  new(atomic.Pointer[space]),
+		guards: []*sessionstore.Guard{new(sessionstore.Guard)},
+	}, nil
+}
+
+// String names the namespace and nothing of the client, whose options have a password.
+func (s *Store) String() string { return fmt.Sprintf("redis store %q", s.opts.Namespace) }
+
+// GoString is String: no verb shows the client.
+func (s *Store) GoString() string { return s.String() }
+
+// Close makes later calls fail with ErrStoreClosed and waits for those in flight. It
+// closes the client only if Open made it. Closing a view closes that view only.
+func (s *Store) Close() error {
+	if !s.guards[len(s.guards)-1].Close() || !s.owned {
+		return nil
+	}
+	if err := s.client.Close(); err != nil {
+		return fmt.Errorf("redis: close: %w", err)
+	}
+	return nil
+}
+
+// ForUser returns a view confined to one owner; see [sessionstore.ForUser]. The owner is
+// checked in the scripts. The view cannot purge.
+func (s *Store) ForUser(userID string) sessionstore.SessionStore {
+	if err := sessionstore.CheckID(userID); err != nil {
+		return sessionstore.Unusable(fmt.Errorf("redis: view: %w", renamed("user_id", err)))
+	}
+	if s.owner != "" && s.owner != userID {
+		return sessionstore.Unusable(fmt.Errorf("redis: view: %w", errOtherOwner()))
+	}
+	view := *s
+	view.owner, view.owned = userID, false
+	view.guards = append(append([]*sessionstore.Guard(nil), s.guards...), new(sessionstore.Guard))
+	return &view
+}
+
+func errOtherOwner() error {
+	return invalid("user_id", "the store is confined to another user")
+}
+
+// owns reports whether a session is one of the view's.
+func (s *Store) owns(userID string) bool { return s.owner == "" || s.owner == userID }
+
+// enter begins a call on the store and, for a view, on those that it is a view of. Only the
+// last guard is given the context: that any of them is closed comes before its error.
+func (s *Store) enter(ctx context.Context) error {
+	last := len(s.guards) - 1
+	for i, g := range s.guards {
+		c := context.Background()
+		if i == last {
+			c = ctx
+		}
+		if err := g.Enter(c); err != nil {
+			leave(s.guards[:i])
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Store) leave() { leave(s.guards) }
+
+func leave(guards []*sessionstore.Guard) {
+	for _, g := range guards {
+		g.Leave()
+	}
+}
+
+// wrap adds the operation and the id to a method's error. An id that is too long to be one
+// is cut.
+func wrap(err *error, op, id string) {
+	if *err == nil {
+		return
+	}
+	if len(id) > sessionstore.MaxIDBytes {
+		id = id[:sessionstore.MaxIDBytes]
+	}
+	*err = fmt.Errorf("redis: %s %q: %w", op, id, *err)
+}
+
+func invalid(field, format string, args ...any) error {
+	return &sessionstore.InvalidError{Field: field, Reason: fmt.Sprintf(format, args...)}
+}
+
+// renamed gives the error of CheckID the name of the argument that it is about.
+func renamed(field string, err error) error {
+	var inv *sessionstore.InvalidError
+	if errors.As(err, &inv) {
+		return &sessionstore.InvalidError{Field: field, Reason: inv.Reason}
+	}
+	return err
+}

@@ -1,0 +1,89 @@
+package redis
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"github.com/sessionstore/sessionstore"
+)
+
+//go:embed scripts/*.lua
+var sources embed.FS
+
+// Each script is an atomic step of the server.
+var (
+	openScript     = load("open")
+	appendScript   = load("append")
+	messagesScript = load("messages")
+	truncateScript = load("truncate")
+	updateScript   = load("update")
+	deleteScript   = load("delete")
+	putScript      = load("put")
+	forkScript     = load("fork")
+	stageScript    = load("stage")
+	unstageScript  = load("unstage")
+	purgeScript    = load("purge")
+)
+
+func load(name string) *goredis.Script {
+	text := ""
+	for _, file := range []string{"prelude", name} {
+		b, err := sources.ReadFile("scripts/" + file + ".lua")
+		if err != nil {
+			panic(err) // not embedded: no build of this package has that
+		}
+		text += string(b)
+	}
+	return goredis.NewScript(text)
+}
+
+// Answers of scripts that are no errors by themselves.
+var (
+	errChanged = errors.New("the session has changed meanwhile")
+	errDone    = errors.New("the call was carried out already")
+	errRefused = errors.New("refused") // by the status or a condition
+	errRepeat  = errors.New("all ids are stored")
+	errKept    = errors.New("nothing to remove")
+	errGone    = errors.New("only leftovers were there")
+)
+
+var answers = map[string]error{
+	"ok":      nil,
+	"missing": sessionstore.ErrSessionNotFound,
+	"format":  fmt.Errorf("%w: another format, this one knows %s", sessionstore.ErrSchemaTooNew, format),
+	"exists":  sessionstore.ErrSessionExists,
+	"taken":   sessionstore.ErrMessageExists,
+	"lost":    errors.New("the staged messages were purged: more than an hour without one"),
+	"twice":   invalid("message_id", "is in the history twice"),
+	"changed": errChanged,
+	"done":    errDone,
+	"refused": errRefused,
+	"repeat":  errRepeat,
+	"kept":    errKept,
+	"gone":    errGone,
+}
+
+// run runs a script and returns its answer's values. The answer's error is wrapped by
+// nothing.
+func (s *Store) run(ctx context.Context, script *goredis.Script, keys []string, args ...any) ([]any, error) {
+	v, err := script.Run(ctx, s.client, keys, args...).Slice()
+	if err != nil {
+		return nil, err
+	}
+	if len(v) == 0 {
+		return nil, errDamaged
+	}
+	word, ok := v[0].(string)
+	if !ok {
+		return nil, errDamaged
+	}
+	answer, ok := answers[word]
+	if !ok {
+		return nil, fmt.Errorf("a script answered %.20q", word)
+	}
+	return v[1:], answer
+}
