@@ -111,6 +111,16 @@ func (a Append) Apply(s Session, now time.Time) (Session, []Message, error) {
 	return s, out, nil
 }
 
+// IDs returns the ids of the messages, in order: those that a store looks up before it
+// calls Apply.
+func (a Append) IDs() []string {
+	ids := make([]string, len(a.Messages))
+	for i := range a.Messages {
+		ids[i] = a.Messages[i].ID
+	}
+	return ids
+}
+
 // writable is the check that an append and a truncate share.
 func (s Session) writable(ifLastSeq *int64) error {
 	switch s.Status {
@@ -129,7 +139,8 @@ func (s Session) writable(ifLastSeq *int64) error {
 // holds those of the session's messages whose ids are among the batch's, in any order.
 // If all are there with equal content it returns them in the order of the batch, and the
 // call is a success that changes nothing; otherwise ErrMessageExists. With no stored
-// message it returns nil, nil: the batch is new.
+// message it returns nil, nil: the batch is new. Stored messages of more than
+// MaxAppendBytes cannot be a repeat, so a store need not read on past that.
 func (a Append) Repeat(stored []Message) ([]Message, error) {
 	if len(stored) == 0 || len(a.Messages) == 0 {
 		return nil, nil

@@ -51,7 +51,8 @@
 // [Append.Prepare], [Append.Apply] and [Append.Repeat], [Truncate.Apply], [Fork.Apply],
 // [SessionQuery.Matches], [Restoration], [FitPage] and [Guard]. Records are written by
 // [Session.AppendJSON] and [Message.AppendJSON] and read by [DecodeSession] and
-// [DecodeMessage]. Then
+// [DecodeMessage]; a message's JSON names its session, so a store that copies messages
+// within itself clears SessionID before it writes and sets it when it reads. Then
 //
 //	storetest.Run(t, storetest.Backend{Open: …})
 //

@@ -16,8 +16,10 @@ import (
 //	}
 //	defer s.guard.Leave()
 //
-// The store's clock is to be read later, inside its atomic step: a call may wait for a
-// lock while a session expires.
+// The store's clock is to be read later. A write reads it inside its atomic step: the call
+// may wait for a lock while a session expires. A read that works on a snapshot reads it
+// before the snapshot is taken: else a session that was kept alive in between looks
+// expired.
 type Guard struct {
 	// calls counts the calls in flight; its sign bit says that Close was called. One
 	// word holds both, so that no call slips in between a check and a count.

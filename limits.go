@@ -33,8 +33,7 @@ const (
 	MaxTTL = 876_600 * time.Hour // 100 Julian years
 )
 
-// CheckID returns nil if id may be a session or message id, else an *InvalidError. A
-// user id, agent name or namespace that is not empty follows the same rule.
+// CheckID returns nil if id may be a session or message id, else an *InvalidError.
 //
 // [id.any] Session and message ids, user and agent names and namespaces are any valid
 // UTF-8 of 1 to 255 bytes (names may be empty; Name, ToolCallID and tool names up to
@@ -42,6 +41,10 @@ const (
 // quotes, spaces, "%", "_", "..", "$", emoji, right-to-left; different ids never meet
 // and no id is a pattern. Anything else is ErrInvalid.
 func CheckID(id string) error { return checkID("id", id) }
+
+// CheckName is CheckID for the other strings that follow its rule, a user id, agent name
+// or namespace: it may be empty, and the error names the field.
+func CheckName(field, name string) error { return checkName(field, name, MaxIDBytes) }
 
 func checkID(field, id string) error {
 	if id == "" {

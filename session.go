@@ -51,11 +51,12 @@ type Session struct {
 	Extra map[string]json.RawMessage
 }
 
-// Create returns the record that CreateSession stores for the input s: validated, in
-// normal form, a deep copy, with the store-kept fields set. Errors: ErrInvalid,
-// ErrTooLarge. A store calls it before it reads anything; whether the id is in use is
-// for the store to decide.
-func (s Session) Create(now time.Time) (Session, error) {
+// Prepare returns the input of CreateSession validated and in normal form, a deep copy,
+// with an ID filled in and nothing of what the store keeps. Errors: ErrInvalid,
+// ErrTooLarge. A store calls it before it takes a lock or reads anything, because the
+// methods that metadata may be marshalled by are the caller's code; then [Session.Create]
+// inside its atomic step.
+func (s Session) Prepare() (Session, error) {
 	out, err := s.prepared()
 	if err != nil {
 		return Session{}, err
@@ -63,12 +64,24 @@ func (s Session) Create(now time.Time) (Session, error) {
 	if out.ID == "" {
 		out.ID = newID()
 	}
+	out.UpdatedAt, out.ExpiresAt = time.Time{}, time.Time{}
+	out.LastSeq, out.MessageCount, out.Version = 0, 0, 0
+	return out, nil
+}
+
+// Create returns the record that CreateSession stores for the input s at the time now:
+// what Prepare returns, with the store-kept fields set. Errors: those of Prepare. Whether
+// the id is in use is for the store to decide.
+func (s Session) Create(now time.Time) (Session, error) {
+	out, err := s.Prepare()
+	if err != nil {
+		return Session{}, err
+	}
 	now = normalNow(now)
 	if out.CreatedAt.IsZero() {
 		out.CreatedAt = now
 	}
-	out.LastSeq, out.MessageCount, out.Version = 0, 0, 1
-	out.UpdatedAt, out.ExpiresAt = time.Time{}, time.Time{}
+	out.Version = 1
 	out.moved(now)
 	return out, nil
 }

@@ -24,15 +24,11 @@ func (h *handle) createSession(ctx context.Context, s sessionstore.Session) (out
 	if h.owner != "" {
 		s.UserID = h.owner
 	}
-	// Judged and copied here, where the metadata's own marshalling code may run; in the
-	// transaction only the times are new.
-	prepared, err := s.Create(time.Time{})
-	if err != nil {
+	if s, err = s.Prepare(); err != nil {
 		return out, err
 	}
-	prepared.CreatedAt = s.CreatedAt
 	err = h.write(ctx, func(sp *space, now time.Time) (func() error, error) {
-		created, err := prepared.Create(now)
+		created, err := s.Create(now)
 		if err != nil {
 			return nil, err
 		}

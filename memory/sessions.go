@@ -48,16 +48,14 @@ func (s *Store) CreateSession(ctx context.Context, in sessionstore.Session) (_ s
 	if s.owner != "" {
 		in.UserID = s.owner
 	}
-	out, err := in.Create(s.now())
+	in, err = in.Prepare()
 	if err != nil {
 		return sessionstore.Session{}, err
 	}
-	err = s.space.insert(s.space.newEntry(out), s.now, func(stored *sessionstore.Session, now time.Time) error {
-		// The id tells whose lock the atomic step takes, and is made by Create. Its times
-		// are those of the step: taken again, without the rest.
-		times, err := sessionstore.Session{ID: out.ID, TTL: in.TTL, CreatedAt: in.CreatedAt}.Create(now)
-		stored.CreatedAt, stored.UpdatedAt, stored.ExpiresAt = times.CreatedAt, times.UpdatedAt, times.ExpiresAt
-		out = *stored
+	var out sessionstore.Session
+	err = s.space.insert(s.space.newEntry(in), s.now, func(stored *sessionstore.Session, now time.Time) (err error) {
+		out, err = stored.Create(now)
+		*stored = out
 		return err
 	})
 	if err != nil {

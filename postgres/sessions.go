@@ -14,7 +14,7 @@ import (
 const (
 	getSession = `SELECT sid, ` + sessionColumns + ` FROM @sessions WHERE ` + named + ` AND ` + owned
 
-	insertSession = `INSERT INTO @sessions (` + newSessionColumns + `) VALUES (` + newSessionValues + `, 0, 0, 0)
+	insertSession = `INSERT INTO @sessions (` + newSessionColumns + `) VALUES (` + newSessionValues + `, @fork_seq, 0, 0)
 		ON CONFLICT (namespace, id) DO NOTHING`
 
 	// The session is the one that was read, in the state that was read.
@@ -49,6 +49,7 @@ func (h *handle) createSession(ctx context.Context, s sessionstore.Session) (out
 	if err != nil {
 		return out, err
 	}
+	args = append(args, out.ForkSeq)
 	var tag pgconn.CommandTag
 	err = retry(ctx, func() (err error) {
 		tag, err = h.pool.Exec(ctx, h.sql.insertSession, args...)

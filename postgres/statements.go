@@ -32,7 +32,7 @@ func newStatements(schema string) *statements {
 	s := func(params, text string) string { return write(text, schema, params) }
 	return &statements{
 		getSession:     s("namespace id owner", getSession),
-		insertSession:  s(newSessionParams, insertSession),
+		insertSession:  s(newSessionParams+" fork_seq", insertSession),
 		updateSession:  s("namespace id sid old_version now agent_name status ttl version body", updateSession),
 		hold:           s("namespace id now owner", hold),
 		holdExpired:    s("namespace id now", holdExpired),

@@ -6,19 +6,15 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/sessionstore/sessionstore"
 )
 
 // CreateSession stores a new session.
 func (s *Store) CreateSession(ctx context.Context, in sessionstore.Session) (sessionstore.Session, error) {
-	// Create is called twice: here it judges and copies the input, which may run code of the
-	// caller (a MarshalJSON in the metadata), and in the step it sets the time.
-	judged, bad := in.Create(time.Time{})
-	judged.CreatedAt = in.CreatedAt
+	in, bad := in.Prepare()
 	return run(ctx, s, s.writer, "create", bad, func(tx *step) (sessionstore.Session, error) {
-		return tx.insert(judged.Create(tx.now))
+		return tx.insert(in.Create(tx.now))
 	})
 }
 
