@@ -24,6 +24,17 @@ type Options struct {
 	Namespace string
 }
 
+func (o *Options) check() error {
+	if o.Namespace == "" {
+		return nil
+	}
+	err := sessionstore.CheckID(o.Namespace)
+	if inv, ok := errors.AsType[*sessionstore.InvalidError](err); ok {
+		return &sessionstore.InvalidError{Field: "namespace", Reason: inv.Reason}
+	}
+	return err
+}
+
 // Store is a [sessionstore.SessionStore] in a bbolt database. It is safe for use by any
 // number of goroutines, and any number of stores may share a database.
 type Store struct {
@@ -57,14 +68,8 @@ func New(db *bbolt.DB, o *Options) (*Store, error) {
 	if db == nil {
 		return nil, &sessionstore.InvalidError{Field: "db", Reason: "must not be nil"}
 	}
-	if o.Namespace != "" {
-		if err := sessionstore.CheckID(o.Namespace); err != nil {
-			var inv *sessionstore.InvalidError
-			if errors.As(err, &inv) {
-				err = &sessionstore.InvalidError{Field: "namespace", Reason: inv.Reason}
-			}
-			return nil, err
-		}
+	if err := o.check(); err != nil {
+		return nil, err
 	}
 	now := o.Now
 	if now == nil {
@@ -209,7 +214,10 @@ func (h *handle) write(ctx context.Context, plan func(sp *space, now time.Time) 
 }
 
 // failed wraps what a method returns, once. Ids are quoted up to 80 characters: one that
-// is refused may be of any length.
+// is refused may be of any length. A new session may have none.
 func failed(operation, id string, err error) error {
+	if id == "" {
+		return fmt.Errorf("bolt: %s: %w", operation, err)
+	}
 	return fmt.Errorf("bolt: %s %.80q: %w", operation, id, err)
 }

@@ -29,7 +29,8 @@ type CompactResult struct {
 // free in it, while no one else has it open. All of the file is copied, other programs'
 // buckets too. The new file is complete, and on disk, before it takes the old one's place
 // and permissions; on failure the old one is untouched and the new one removed. It takes
-// the new file's size of free space, in the same directory.
+// the new file's size of free space, in the same directory. A file that would not become
+// smaller is left as it is.
 //
 // Errors: those of Open for an existing file.
 func Compact(ctx context.Context, path string, o *CompactOptions) (CompactResult, error) {
@@ -74,7 +75,13 @@ func compact(ctx context.Context, path string, timeout time.Duration) (r Compact
 	if r.After, err = rewrite(ctx, temp, src); err != nil {
 		return r, err
 	}
-	r.Before = info.Size()
+	if r.Before = info.Size(); r.After >= r.Before {
+		r.After = r.Before
+		return r, nil
+	}
+	if err := finish(temp, r.After); err != nil {
+		return r, err
+	}
 	if runtime.GOOS == "windows" {
 		// There a file that is open cannot be replaced: its lock ends a moment early.
 		if err := src.Close(); err != nil {
@@ -89,7 +96,7 @@ func compact(ctx context.Context, path string, timeout time.Duration) (r Compact
 }
 
 // rewrite copies all of src into a new database in the empty file at path, and returns
-// its length.
+// how much of that file is in use.
 func rewrite(ctx context.Context, path string, src *bbolt.DB) (size int64, err error) {
 	dst, err := bbolt.Open(path, fileMode, &bbolt.Options{NoSync: true, FreelistType: bbolt.FreelistMapType})
 	if err != nil {
@@ -99,7 +106,7 @@ func rewrite(ctx context.Context, path string, src *bbolt.DB) (size int64, err e
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	err = contained(src, func() error {
 		return src.View(func(tx *bbolt.Tx) error {
-			c := &copier{ctx: ctx, db: dst}
+			c := &copier{ctx: ctx, db: dst, most: tx.Size()}
 			defer c.rollback()
 			err := tx.ForEach(func(name []byte, b *bbolt.Bucket) error {
 				return c.bucket([][]byte{name}, b)
@@ -113,22 +120,28 @@ func rewrite(ctx context.Context, path string, src *bbolt.DB) (size int64, err e
 	if err != nil {
 		return 0, err
 	}
-	if err := dst.Sync(); err != nil {
-		return 0, err
-	}
-	info, err := os.Stat(path)
+	err = dst.View(func(tx *bbolt.Tx) error { size = tx.Size(); return nil })
+	return size, err
+}
+
+// finish cuts the new file to what is in use, since bbolt lengthens a file ahead of its
+// need, and brings it to disk. The file must not be mapped: on Windows it could not be cut.
+func finish(path string, size int64) error {
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	return info.Size(), nil
+	return errors.Join(f.Truncate(size), f.Sync(), f.Close())
 }
 
 // copier writes to a database in transactions of a bounded size.
 type copier struct {
-	ctx  context.Context
-	db   *bbolt.DB
-	tx   *bbolt.Tx // nil between two transactions
-	size int       // bytes written in it
+	ctx   context.Context
+	db    *bbolt.DB
+	tx    *bbolt.Tx // nil between two transactions
+	size  int       // bytes written in it
+	total int64     // bytes written in all
+	most  int64     // the source's size: more is a page that is its own successor
 }
 
 const maxCopied = 8 << 20
@@ -160,6 +173,9 @@ func (c *copier) bucket(path [][]byte, src *bbolt.Bucket) error {
 			}
 		}
 		c.size += len(k) + len(v)
+		if c.total += int64(len(k) + len(v)); c.total > c.most {
+			return fmt.Errorf("%w: its pages lead in a circle", errDamaged)
+		}
 		return dst.Put(k, v)
 	})
 }
@@ -177,12 +193,13 @@ func (c *copier) open(path [][]byte) (b *bbolt.Bucket, err error) {
 	if b, err = c.tx.CreateBucketIfNotExists(path[0]); err != nil {
 		return nil, err
 	}
+	b.FillPercent = 1 // the keys come in order, on every level
 	for _, name := range path[1:] {
 		if b, err = b.CreateBucketIfNotExists(name); err != nil {
 			return nil, err
 		}
+		b.FillPercent = 1
 	}
-	b.FillPercent = 1 // the keys come in order
 	return b, nil
 }
 
@@ -190,11 +207,17 @@ func (c *copier) commit() error {
 	if c.tx == nil {
 		return nil
 	}
-	tx := c.tx
+	// The copied keys and values lie in the source's pages, so that Commit panics where
+	// those do. The transaction is kept until it has ended: rollback frees its lock.
+	if err := c.tx.Commit(); err != nil {
+		return err
+	}
 	c.tx, c.size = nil, 0
-	return tx.Commit()
+	return nil
 }
 
+// rollback ends a transaction that was not committed. What it returns for one whose
+// Commit failed says only that.
 func (c *copier) rollback() {
 	if c.tx != nil {
 		_ = c.tx.Rollback()

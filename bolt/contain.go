@@ -2,6 +2,7 @@ package bolt
 
 import (
 	"fmt"
+	"runtime"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -31,8 +32,24 @@ func contained(db *bbolt.DB, f func() error) (err error) {
 		case *callerPanic:
 			panic(p)
 		default:
-			err = fmt.Errorf("%w: %s: %v", errDamaged, db.Path(), p)
+			err = fmt.Errorf("%w: %s: %w", errDamaged, db.Path(), pageError{p})
 		}
 	}()
 	return f()
+}
+
+// pageError is what bbolt, or the memory map, panicked with on reading a page.
+type pageError struct{ panicked any }
+
+// Error has no words of Go's runtime: they tell of indices and addresses.
+func (e pageError) Error() string {
+	if _, ok := e.panicked.(runtime.Error); ok {
+		return "a page cannot be read"
+	}
+	return fmt.Sprint(e.panicked)
+}
+
+func (e pageError) Unwrap() error {
+	err, _ := e.panicked.(error)
+	return err
 }

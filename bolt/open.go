@@ -5,7 +5,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -59,6 +62,9 @@ const (
 func Open(ctx context.Context, path string, o *OpenOptions) (*Store, error) {
 	if o == nil {
 		o = &OpenOptions{}
+	}
+	if err := o.check(); err != nil { // before there is a file
+		return nil, fmt.Errorf("bolt: open %s: %w", path, err)
 	}
 	db, err := openFile(ctx, path, o.Mode, o.Timeout)
 	if err != nil {
@@ -137,7 +143,7 @@ func tryOpen(path string, mode Mode) (db *bbolt.DB, err error) {
 		// Bbolt panics on what it finds in a broken file, and leaves it locked, open and
 		// mapped. Only the map cannot be undone from here.
 		if p := recover(); p != nil {
-			db, err = nil, fmt.Errorf("%w: %v", errDamaged, p)
+			db, err = nil, fmt.Errorf("%w: %w", errDamaged, pageError{p})
 			if file != nil {
 				err = errors.Join(err, unlock(file), file.Close())
 			}
@@ -179,29 +185,60 @@ func tryOpen(path string, mode Mode) (db *bbolt.DB, err error) {
 	return db, nil
 }
 
-// checkHeader refuses a file that is no bbolt database before bbolt sees it: it would
-// make one of an empty file, and on Windows lengthens any other before it looks.
+// checkHeader refuses a file that is no bbolt database, or has been cut, before bbolt sees
+// it: it would make one of an empty file, on Windows lengthens any other before it looks,
+// and faults on pages that are gone.
 func checkHeader(f *os.File, mode Mode) error {
-	info, err := f.Stat()
-	if err != nil {
+	used, found := usedSize(f)
+	info, err := f.Stat() // after the meta pages were read: a writer lengthens the file first
+	switch {
+	case err != nil:
 		return err
-	}
-	if info.Size() == 0 {
-		if mode == ReadWriteCreate {
-			return nil
-		}
+	case info.Size() == 0 && mode == ReadWriteCreate:
+		return nil
+	case info.Size() == 0:
 		return fmt.Errorf("%w: the file is empty", bolterrors.ErrInvalid)
+	case !found:
+		return fmt.Errorf("%w: not a bbolt file", bolterrors.ErrInvalid)
+	case info.Size() < used:
+		return fmt.Errorf("%w: the file has %d bytes, its pages take %d", errDamaged, info.Size(), used)
 	}
-	// Each of the two meta pages begins with a page header of 16 bytes and then this
-	// number. The second one's place depends on the page size, from 1 KiB to 16 MiB.
-	const magic = 0xED0CDAED
-	for at := int64(0); at < info.Size() && at <= 16<<20; at = max(1024, at*2) {
-		var b [4]byte
-		if _, err := f.ReadAt(b[:], at+16); err == nil && binary.NativeEndian.Uint32(b[:]) == magic {
-			return nil
+	return nil
+}
+
+// usedSize returns the bytes that the pages of a database take, after the newer of its
+// meta pages; 0 if none of those is in order. Found is false for what is no database.
+//
+// Each of the two meta pages begins with a page header of 16 bytes; what follows is below.
+// The second one's place is the page size, from 1 KiB to 16 MiB.
+func usedSize(f io.ReaderAt) (used int64, found bool) {
+	const (
+		magic      = 0xED0CDAED // in bytes 0 to 3
+		atPageSize = 8
+		atPages    = 40
+		atTxID     = 48
+		atChecksum = 56 // FNV-1a of all before it
+		size       = 64
+	)
+	var newest uint64
+	for at := int64(0); at <= 16<<20; at = max(1024, at*2) {
+		var b [size]byte
+		if n, _ := f.ReadAt(b[:], at+16); n < 4 || binary.NativeEndian.Uint32(b[:]) != magic {
+			continue
+		}
+		found = true
+		pageSize := int64(binary.NativeEndian.Uint32(b[atPageSize:]))
+		sum := fnv.New64a()
+		_, _ = sum.Write(b[:atChecksum])
+		if sum.Sum64() != binary.NativeEndian.Uint64(b[atChecksum:]) || at > 0 && at != pageSize {
+			continue
+		}
+		pages, txid := binary.NativeEndian.Uint64(b[atPages:]), binary.NativeEndian.Uint64(b[atTxID:])
+		if pages <= math.MaxInt64>>24 && (used == 0 || txid > newest) {
+			used, newest = int64(pages)*pageSize, txid
 		}
 	}
-	return fmt.Errorf("%w: not a bbolt file", bolterrors.ErrInvalid)
+	return used, found
 }
 
 // checkOpened looks at the file now that it is locked.

@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"context"
 	"crypto/rand"
-	"fmt"
 	"os"
 	"strings"
 	"sync"
@@ -127,9 +126,28 @@ func (d *database) backend() storetest.Backend {
 	return storetest.Backend{Open: d.open, Reopen: d.open, Child: d.child(), Break: d.breakConnections}
 }
 
+// TestConformance has pools with the driver's defaults.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, newDatabase(t, nil).backend())
 }
 
-var _ = fmt.Sprint
+// TestConformanceOneConnection has one connection in a pool (field report S39), and no
+// prepared statements, as pgbouncer's transaction mode before 1.21 wants it (O07).
+func TestConformanceOneConnection(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, newDatabase(t, func(c *pgxpool.Config) {
+		c.MaxConns = 1
+		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	}).backend())
+}
+
+// TestConformanceSerializable has an isolation that turns transactions down for what
+// others did, and the protocol that carries everything as text.
+func TestConformanceSerializable(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, newDatabase(t, func(c *pgxpool.Config) {
+		c.ConnConfig.RuntimeParams["default_transaction_isolation"] = "serializable"
+		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	}).backend())
+}

@@ -25,7 +25,7 @@ type Options struct {
 	Namespace string
 
 	// Shards is into how many hash slots a namespace is spread; 0 is 16 for a client of a
-	// cluster or ring and 1 for any other, at most 1,000. The first store that is used
+	// cluster and 1 for any other, at most 1,000. The first store that is used
 	// writes the number into the namespace: later ones take it from there, and one that
 	// asks for another is ErrInvalid.
 	Shards int

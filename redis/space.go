@@ -20,8 +20,7 @@ func (s *Store) open(ctx context.Context) (*space, error) {
 	shards := s.opts.Shards
 	if shards == 0 {
 		shards = 1
-		switch s.client.(type) {
-		case *goredis.ClusterClient, *goredis.Ring:
+		if _, ok := s.client.(*goredis.ClusterClient); ok {
 			shards = clusterShards
 		}
 	}
@@ -79,8 +78,6 @@ func (s *Store) warnOfEviction(ctx context.Context) {
 		_ = ask(ctx, c)
 	case *goredis.ClusterClient:
 		_ = c.ForEachMaster(ctx, ask)
-	case *goredis.Ring:
-		_ = c.ForEachShard(ctx, ask)
 	}
 }
 

@@ -62,12 +62,9 @@ func fromURL(rawURL string) (goredis.UniversalClient, *Options, error) {
 	if v := query.Get("migrate"); query.Has("migrate") && v != "off" {
 		return nil, nil, invalid("migrate", "is %.20q, only off is known", v)
 	}
-	for _, own := range []string{"namespace", "shards", "migrate"} {
+	// The wait for a lock, and migrations, are for other backends' URLs.
+	for _, own := range []string{"namespace", "shards", "timeout", "migrate"} {
 		query.Del(own)
-	}
-	if query.Has("timeout") { // for all backends' URLs; here it is how long to wait for a reply
-		query["read_timeout"] = query["timeout"]
-		query.Del("timeout")
 	}
 	scheme, isCluster := strings.CutSuffix(u.Scheme, "+cluster")
 	u.Scheme = scheme
