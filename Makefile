@@ -8,6 +8,8 @@ SHELL := bash
 MODULES := $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './.git/*' | sort))
 # The tools module has no packages of its own.
 CODE := $(filter-out ./tools,$(MODULES))
+# What is shipped: the library and the command.
+SHIPPED := . ./cmd/sessionctl
 
 LINT := bin/golangci-lint
 COVER := /tmp/sessionstore-cover.out
@@ -22,8 +24,8 @@ test: ## run all tests, in every module
 	@set -e; for m in $(CODE); do echo "== go test ./... in $$m"; (cd $$m && go test $(TESTFLAGS) ./...); done
 
 .PHONY: race
-race: ## run all tests with the race detector
-	@$(MAKE) --no-print-directory test TESTFLAGS='-race -timeout 30m'
+race: ## run the tests of the library and the command with the race detector
+	@$(MAKE) --no-print-directory test CODE='$(SHIPPED)' TESTFLAGS='-race -timeout 30m $(TESTFLAGS)'
 
 .PHONY: demo
 demo: ## run the main job: a conversation's whole life in the embedded store
@@ -54,9 +56,9 @@ tidy-check:
 	@set -e; for m in $(MODULES); do echo "== go mod tidy -diff in $$m"; (cd $$m && GOWORK=off go mod tidy -diff); done
 
 .PHONY: cross
-cross: ## build for systems other than this one
+cross: ## build the library and the command for systems other than this one
 	@set -e; for p in linux/386 linux/arm64 darwin/arm64 windows/amd64; do \
-	  for m in $(CODE); do echo "== build for $$p in $$m"; \
+	  for m in $(SHIPPED); do echo "== build for $$p in $$m"; \
 	    (cd $$m && CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build ./...); done; done
 
 $(LINT): tools/go.mod tools/go.sum

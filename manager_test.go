@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"reflect"
 	"slices"
 	"sync"
@@ -181,7 +182,7 @@ func TestManagerHistory(t *testing.T) {
 		m := sessionstore.NewManager(s, nil)
 		id := fmt.Sprintf("%T", s)
 		fill(t, store, sessionstore.Session{ID: id}, 10)
-		for last, want := range map[int][]string{0: upTo(1, 10), 1: upTo(10, 10), 4: upTo(7, 10), 10: upTo(1, 10), 11: upTo(1, 10), 1 << 40: upTo(1, 10)} {
+		for last, want := range map[int][]string{0: upTo(1, 10), 1: upTo(10, 10), 4: upTo(7, 10), 10: upTo(1, 10), 11: upTo(1, 10), math.MaxInt: upTo(1, 10)} {
 			got, err := m.History(t.Context(), id, last)
 			wantErr(t, "History", err, nil)
 			wantTexts(t, fmt.Sprintf("%T: History of %d", s, last), texts(got), want)

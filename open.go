@@ -99,21 +99,23 @@ func validScheme(s string) bool {
 }
 
 // RedactURL returns what may be shown of a store's URL: scheme, host and path, without
-// user information, query and fragment. Of one that does not parse, only the scheme.
+// user information, query and fragment. Of one that does not parse, or has no "//" and is
+// no bolt or memory URL, only the scheme; nothing of what is no URL.
 func RedactURL(rawURL string) string {
 	scheme, rest, ok := strings.Cut(rawURL, ":")
-	if !ok {
-		return "…"
+	lower := strings.ToLower(scheme)
+	if !ok || !validScheme(lower) {
+		return "…" // such as a list of key=value settings, a password among them
 	}
 	if !strings.HasPrefix(rest, "//") {
 		path, _, _ := strings.Cut(rest, "?")
-		if strings.Contains(path, "@") {
+		if path != "" && lower != "bolt" && lower != "memory" || strings.Contains(path, "@") {
 			return scheme + ":…"
 		}
 		return scheme + ":" + path
 	}
 	u, err := url.Parse(rawURL)
-	if err != nil || u.Host == "" || strings.Contains(u.Host, "@") {
+	if err != nil || u.Host == "" && (lower != "bolt" || u.User != nil) || strings.Contains(u.Host+u.Path, "@") {
 		return scheme + ":…"
 	}
 	return scheme + "://" + u.Host + u.EscapedPath()

@@ -82,6 +82,8 @@ func TestURLsKeepSecrets(t *testing.T) {
 	t.Parallel()
 	for rawURL, want := range map[string]string{
 		"bolt:sessions.db?timeout=1s":                 "bolt:sessions.db",
+		"bolt:///var/lib/s.db?mode=ro":                "bolt:///var/lib/s.db",
+		"bolt://u:s3cret@/s.db":                       "bolt:…",
 		"bolt:a@s3cret":                               "bolt:…",
 		"memory:":                                     "memory:",
 		"redis://:s3cret@h:6379/0":                    "redis://h:6379/0",
@@ -91,6 +93,15 @@ func TestURLsKeepSecrets(t *testing.T) {
 		"mongodb://u:s3cret@h/db?token=s3cret#s3cret": "mongodb://h/db",
 		"postgres://u:s3cret@/db":                     "postgres:…",
 		"s3cret":                                      "…",
+		"host=/cloudsql/p:r:i password=s3cret":        "…",
+		"host=h password=s3cret:x":                    "…",
+		"1x://s3cret":                                 "…",
+		":s3cret":                                     "…",
+		"u:s3cret":                                    "u:…",
+		"redis:s3cret":                                "redis:…",
+		"BOLT:a/b.db":                                 "BOLT:a/b.db",
+		"sqlite:":                                     "sqlite:",
+		"sqlite:?key=s3cret":                          "sqlite:",
 	} {
 		if got := sessionstore.RedactURL(rawURL); got != want {
 			t.Errorf("RedactURL(%q): got %q, want %q", rawURL, got, want)

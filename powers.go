@@ -24,8 +24,9 @@ type Purger interface {
 // Restorer is the optional power to write a session exactly as an export gave it.
 //
 // [restore] A session and its messages exactly as given (Seq, times, counters, Version,
-// Status); an id in use is ErrSessionExists; complete or absent, also after a crash; Get,
-// List and ListMessages then equal the source's byte for byte.
+// Status); an id in use is ErrSessionExists; complete or absent, also after a crash; a
+// context that ends while the iterator runs gives its error, nothing written; Get, List
+// and ListMessages then equal the source's byte for byte.
 type Restorer interface {
 	// RestoreSession writes s with the messages of the iterator, which come in ascending
 	// Seq. The iterator is the caller's code: no lock is held while it runs, and an error

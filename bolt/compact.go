@@ -141,7 +141,7 @@ type copier struct {
 	tx    *bbolt.Tx // nil between two transactions
 	size  int       // bytes written in it
 	total int64     // bytes written in all
-	most  int64     // the source's size: more is a page that is its own successor
+	most  int64     // the source's size: it cannot hold more, unless its pages go round
 }
 
 const maxCopied = 8 << 20
@@ -174,7 +174,7 @@ func (c *copier) bucket(path [][]byte, src *bbolt.Bucket) error {
 		}
 		c.size += len(k) + len(v)
 		if c.total += int64(len(k) + len(v)); c.total > c.most {
-			return fmt.Errorf("%w: its pages lead in a circle", errDamaged)
+			return fmt.Errorf("%w: it says to hold more than its %d bytes", errDamaged, c.most)
 		}
 		return dst.Put(k, v)
 	})

@@ -44,6 +44,11 @@
 //	                          1,000 sessions that have expired or do not match
 //	purge                     a commit for each 64 sessions
 //
+// A session with its messages takes at least a page of its own: about 4.2 KiB of the file
+// for a small one. Reads map the file into memory, so that the resident size of a process
+// counts the pages that it has read, as much as the system leaves there; they are not the
+// process's to give back, and no sign of a leak.
+//
 // Deleted space is used again, and leaves the file only by [Compact]. Bbolt writes the
 // list of free pages with each commit, so after a large delete a Compact also makes
 // commits faster.
@@ -86,9 +91,10 @@
 // A file that is no database, is cut, or has pages that are not what they should be gives
 // an error that names it, where bbolt panics or the memory map faults. What is not covered:
 // bbolt has no checksums on pages other than the first two, so changed bytes within a
-// record are noticed only if it does not decode any more; and if bbolt fails while it
-// writes to a broken file, later writes may fail as well until the file is opened again.
-// The command "bbolt check" looks at every page.
+// record are noticed only if it does not decode any more; a page that leads back to itself
+// can make a commit go on for ever (one of 122 files with a damaged page did); and if bbolt
+// fails while it writes to a broken file, later writes may fail as well until the file is
+// opened again. The command "bbolt check" looks at every page.
 //
 // The lock is bbolt's: flock on Unix, LockFileEx on Windows. On network file systems
 // where that does not work across machines, two of them may destroy a file.

@@ -13,11 +13,11 @@ import (
 	"testing/iotest"
 	"time"
 
-	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/sessionstore/sessionstore"
 	"github.com/sessionstore/sessionstore/bolt"
+	_ "github.com/sessionstore/sessionstore/memory"
 )
 
 func open(t *testing.T, path string, o *bolt.OpenOptions) *bolt.Store {
@@ -64,6 +64,9 @@ func TestNewRefuses(t *testing.T) {
 		if _, err := bolt.Open(t.Context(), path, o); !errors.Is(err, sessionstore.ErrInvalid) {
 			t.Errorf("Open(%+v): got %v, want ErrInvalid", o, err)
 		}
+	}
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after a refused Open: got %v, want no file", err)
 	}
 	if _, err := bolt.Open(t.Context(), "", nil); !errors.Is(err, sessionstore.ErrInvalid) {
 		t.Errorf("Open without a path: got %v, want ErrInvalid", err)
@@ -116,6 +119,10 @@ func TestReadOnly(t *testing.T) {
 		}
 		if _, err := s.AppendMessages(t.Context(), "s", say("two")); !errors.Is(err, bolterrors.ErrDatabaseReadOnly) {
 			t.Errorf("append: got %v, want %v", err, bolterrors.ErrDatabaseReadOnly)
+		}
+		_, err := s.CreateSession(t.Context(), sessionstore.Session{})
+		if want := "bolt: create: " + bolterrors.ErrDatabaseReadOnly.Error(); err == nil || err.Error() != want {
+			t.Errorf("create without an id: got %v, want %s", err, want)
 		}
 		if _, err := s.PurgeExpired(t.Context(), 0); !errors.Is(err, bolterrors.ErrDatabaseReadOnly) {
 			t.Errorf("purge: got %v, want %v", err, bolterrors.ErrDatabaseReadOnly)
@@ -202,6 +209,8 @@ func TestNoDatabase(t *testing.T) {
 				_ = s.Close()
 			} else if !strings.Contains(err.Error(), path) || errors.Is(err, sessionstore.ErrLocked) {
 				t.Errorf("Open(%s, %s): got %v, want an error that names the path", name, mode, err)
+			} else if strings.Contains(err.Error(), "runtime error") {
+				t.Errorf("Open(%s, %s): got %v, want it in words", name, mode, err)
 			}
 		}
 		if after, err := os.ReadFile(path); err != nil || string(after) != string(content) {
@@ -249,14 +258,21 @@ func TestDamagedPages(t *testing.T) {
 		if err := os.WriteFile(path, bad, 0o600); err != nil {
 			t.Fatalf("WriteFile: got %v, want nil", err)
 		}
+		inWords := func(err error) {
+			if strings.Contains(err.Error(), "runtime error") {
+				t.Errorf("page %d is bad: got %v, want it in words", at/4096, err)
+			}
+		}
 		s, err := bolt.Open(t.Context(), path, nil)
 		if err != nil {
 			failures++
+			inWords(err)
 			continue
 		}
 		for i := range 20 {
 			if _, err := s.ListMessages(t.Context(), fmt.Sprint("s", i), sessionstore.MessageQuery{}); err != nil {
 				failures++
+				inWords(err)
 				if errors.Is(err, bolt.ErrDamaged) && !strings.Contains(err.Error(), path) && strings.Contains(err.Error(), "page") {
 					t.Errorf("list messages: got %v, want the path", err)
 				}
@@ -286,6 +302,9 @@ func TestCutWhileOpen(t *testing.T) {
 	_, err := s.ListMessages(t.Context(), "s", sessionstore.MessageQuery{})
 	if !errors.Is(err, bolt.ErrDamaged) || !strings.Contains(err.Error(), path) {
 		t.Errorf("list messages: got %v, want %v with the path", err, bolt.ErrDamaged)
+	}
+	if fault := (runtime.Error)(nil); !errors.As(err, &fault) || strings.Contains(fmt.Sprint(err), "runtime error") {
+		t.Errorf("list messages: got %v, want it in words, and the fault within reach", err)
 	}
 	if err := s.DeleteSession(t.Context(), "s"); !errors.Is(err, bolt.ErrDamaged) {
 		t.Errorf("delete: got %v, want %v", err, bolt.ErrDamaged)
@@ -338,6 +357,41 @@ func TestURL(t *testing.T) {
 	}
 	if err := s.Close(); err != nil {
 		t.Errorf("Close: got %v, want nil", err)
+	}
+}
+
+// TestURLOfMemory: what is wrong with the query of one backend's URL is wrong with the
+// other's.
+func TestURLOfMemory(t *testing.T) {
+	t.Parallel()
+	for query, want := range map[string]string{
+		"":                          "",
+		"namespace=a&timeout=1s":    "",
+		"timeout=0s&migrate=off":    "",
+		"timeout=soon":              "timeout",
+		"timeout=-1s":               "timeout",
+		"timeout=":                  "timeout",
+		"timeout=1s&timeout=soon":   "timeout",
+		"migrate=on":                "migrate",
+		"migrate=":                  "migrate",
+		"namespace=a&namespace=%01": "namespace",
+		"namespace=%01&namespace=a": "",
+		"nope=1":                    "url",
+	} {
+		for _, base := range []string{"memory:", "bolt:" + filepath.ToSlash(filepath.Join(t.TempDir(), "s.db"))} {
+			got := ""
+			s, err := sessionstore.Open(t.Context(), base+"?"+query)
+			if inv := (*sessionstore.InvalidError)(nil); errors.As(err, &inv) {
+				got = inv.Field
+			} else if err != nil {
+				got = err.Error()
+			} else if err := s.Close(); err != nil {
+				t.Errorf("Close: got %v, want nil", err)
+			}
+			if got != want {
+				t.Errorf("%s?%s: got an error of %q (%v), want %q", base, query, got, err, want)
+			}
+		}
 	}
 }
 
@@ -419,91 +473,4 @@ func (u usesStore) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return u.f.Write(p)
-}
-
-func TestCompact(t *testing.T) {
-	t.Parallel()
-	path := filled(t, "one")
-	s := open(t, path, nil)
-	in, messages := exported(3000, 4000)
-	in.ID = "large"
-	if _, err := s.RestoreSession(t.Context(), in, messages); err != nil {
-		t.Fatalf("RestoreSession: got %v, want nil", err)
-	}
-	if _, err := sessionstore.ForkSession(t.Context(), s, "large", sessionstore.Fork{ID: "fork"}); err != nil {
-		t.Fatalf("ForkSession: got %v, want nil", err)
-	}
-	if err := s.DeleteSession(t.Context(), "large"); err != nil {
-		t.Fatalf("DeleteSession: got %v, want nil", err)
-	}
-	want := everything(t, s)
-	if _, err := bolt.Compact(t.Context(), path, &bolt.CompactOptions{Timeout: -1}); !errors.Is(err, sessionstore.ErrLocked) {
-		t.Errorf("Compact of an open file: got %v, want ErrLocked", err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatalf("Close: got %v, want nil", err)
-	}
-	// What others keep in the file stays, too.
-	db, err := bbolt.Open(path, 0o600, nil)
-	if err != nil {
-		t.Fatalf("open: got %v, want nil", err)
-	}
-	err = errors.Join(db.Update(func(tx *bbolt.Tx) error {
-		b, err := tx.CreateBucket([]byte("other"))
-		if err != nil {
-			return err
-		}
-		return errors.Join(b.SetSequence(7), b.Put([]byte("k"), nil))
-	}), db.Close())
-	if err != nil {
-		t.Fatalf("Update: got %v, want nil", err)
-	}
-	if err := os.Chmod(path, 0o640); err != nil {
-		t.Fatalf("Chmod: got %v, want nil", err)
-	}
-	link := filepath.Join(t.TempDir(), "link.db")
-	if err := os.Symlink(path, link); err != nil {
-		t.Fatalf("Symlink: got %v, want nil", err)
-	}
-
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := bolt.Compact(ctx, path, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("Compact with a context that is done: got %v, want %v", err, context.Canceled)
-	}
-	got, err := bolt.Compact(t.Context(), link, nil)
-	info, serr := os.Stat(path)
-	if err != nil || serr != nil || got.After >= got.Before || got.After != info.Size() {
-		t.Errorf("Compact: got %+v, %v, want After less than Before and %d", got, err, info.Size())
-	}
-	if runtime.GOOS != "windows" && info.Mode().Perm() != 0o640 {
-		t.Errorf("mode: got %v, want 0640", info.Mode())
-	}
-	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		t.Errorf("the link: got %v, %v, want it to be one still", info.Mode(), err)
-	}
-	files, err := os.ReadDir(filepath.Dir(path))
-	if err != nil || len(files) != 1 {
-		t.Errorf("files after Compact: got %v, %v, want one", files, err)
-	}
-	if got := everything(t, open(t, path, &bolt.OpenOptions{Mode: bolt.ReadOnly})); got != want {
-		t.Errorf("after Compact: got %d bytes of sessions and messages, want the same %d", len(got), len(want))
-	}
-	db, err = bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true})
-	if err != nil {
-		t.Fatalf("open: got %v, want nil", err)
-	}
-	defer db.Close()
-	err = db.View(func(tx *bbolt.Tx) error {
-		if b := tx.Bucket([]byte("other")); b == nil || b.Sequence() != 7 || b.Get([]byte("k")) == nil {
-			t.Errorf("another program's bucket: got %v, want it as it was", b)
-		}
-		return nil
-	})
-	if err != nil {
-		t.Errorf("View: got %v, want nil", err)
-	}
-	if _, err := bolt.Compact(t.Context(), filepath.Join(t.TempDir(), "none"), nil); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Compact of nothing: got %v, want %v", err, fs.ErrNotExist)
-	}
 }

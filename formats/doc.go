@@ -21,7 +21,10 @@
 //
 // A bad record is reported with its line and index, and the others are imported. In an
 // array that holds as long as its brackets match; where they do not, the import ends with
-// a [SyntaxError].
+// a [SyntaxError]. In the python format, where a session lies in several records, a bad one
+// keeps its session out; if that cannot be told, because the record is no JSON or too
+// large, nothing is imported ([ErrUnreadable]), and so of a file that ends within a line
+// ([SyntaxError]).
 //
 // # Repetition
 //
@@ -52,5 +55,6 @@
 // To number equal records an import remembers 12 bytes for each different one: 6 MiB at
 // most, and as much again while they move to a temporary file. The python format sorts
 // the lines of a file by session: 8 MiB in memory, then in a temporary file of the size of
-// the input.
+// the input. Temporary files have no name, so that a crash leaves none; on Windows, where
+// that cannot be, they are removed at the end.
 package formats

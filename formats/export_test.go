@@ -26,6 +26,7 @@ func NewOccurrences(dir string, slots int) Occurrences {
 }
 
 func (o Occurrences) Count(key uint64) (uint32, error) { return o.o.count(key) }
+func (o Occurrences) Spilled() bool                    { return o.o.spill != nil }
 func (o Occurrences) Close()                           { o.o.close() }
 
 // IsChatMessage is what tells a list of messages from a list of records.

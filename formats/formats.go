@@ -86,11 +86,12 @@ func Names() []string {
 }
 
 // Import reads conversations of a format from r and writes them to the store. Each
-// conversation is written whole or not at all, up to 16 of them at once. A record that cannot be imported is
-// reported and the others go on; the error is then nil and Report.Failed counts it. The
-// error is not nil for an unknown format (ErrInvalid), for a done context, for an r or a
-// store that fails, and, as a *SyntaxError, for a file in which the records can no longer
-// be told apart; the report then says what was done before.
+// conversation is written whole or not at all, up to 16 of them at once. A record that
+// cannot be imported is reported and the others go on; the error is then nil and
+// Report.Failed counts it. The error is not nil for an unknown format (ErrInvalid), for a
+// done context, for an r or a store that fails, for a python file with records that cannot
+// be read (ErrUnreadable), and, as a *SyntaxError, for a file in which the records can no
+// longer be told apart; the report then says what was done before.
 //
 // A second import of the same file changes nothing: what is there already is skipped.
 func Import(ctx context.Context, store sessionstore.SessionStore, format string, r io.Reader, opts *Options) (Report, error) {

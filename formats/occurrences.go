@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"sort"
 )
@@ -95,7 +94,7 @@ func (o *occurrences) close() { o.spill.close() }
 
 // spilled is a file of keys and counts, sorted by key. A nil one is empty.
 type spilled struct {
-	f       *os.File
+	f       *tempFile
 	entries int
 	fences  []uint64 // the first key of each block
 }
@@ -141,7 +140,7 @@ func (s *spilled) merge(dir string, keys []uint64, counts []uint32, used int) (_
 	}
 	slices.SortFunc(table, func(a, b entry) int { return cmp.Compare(a.key, b.key) })
 
-	f, err := os.CreateTemp(dir, "sessionstore-import-*")
+	f, err := createTemp(dir)
 	if err != nil {
 		return nil, fmt.Errorf("spill the count of equal records: %w", err)
 	}
@@ -206,13 +205,6 @@ func (s *spilled) reader() func() (entry, error) {
 
 func (s *spilled) close() {
 	if s != nil {
-		closeTemp(s.f)
+		s.f.close()
 	}
-}
-
-// closeTemp removes a temporary file. What fails here leaves a file behind, but the
-// import was done.
-func closeTemp(f *os.File) {
-	_ = f.Close()
-	_ = os.Remove(f.Name())
 }

@@ -2,12 +2,15 @@ package formats
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"iter"
 	"maps"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/sessionstore/sessionstore"
 )
@@ -28,9 +31,12 @@ const sortInMemory = 8 << 20
 //     the state; with message dictionaries of the same id it is an error.
 //
 // Ids, status and times are kept. As messages may stand anywhere, nothing is written
-// before the file has been read, and nothing at all of a file that is cut or broken. A
-// session is imported with all its messages or not at all: a bad message, where its
-// session can be told, keeps the session out.
+// before the file has been read. A session is imported with all its messages or not at
+// all: a bad message keeps its session out. Where the session cannot be told, because the
+// record is no JSON or too large, any of them may lack it, and nothing is imported
+// ([ErrUnreadable]); nor is anything of a file that is cut, which a line without an end
+// shows that is no JSON (*[SyntaxError]). A cut between two lines shows nowhere. A record
+// that is good JSON and names no session is reported, and keeps nothing out.
 func decodePython(ctx context.Context, r io.Reader, o *Options) iter.Seq2[conversation, error] {
 	return func(yield func(conversation, error) bool) {
 		p := &python{lines: sorter{limit: sortInMemory, dir: o.TempDir}, limit: sortInMemory, yield: yield}
@@ -45,10 +51,16 @@ func decodePython(ctx context.Context, r io.Reader, o *Options) iter.Seq2[conver
 	}
 }
 
+// ErrUnreadable is the error for a python file in which a record's session cannot be told:
+// its sessions may be incomplete, and an incomplete one that was imported would stay so.
+// Each such record is reported first. Mend or remove them and import the file again.
+var ErrUnreadable = errors.New("nothing is imported: what cannot be read may belong to any session")
+
 type python struct {
-	lines sorter
-	limit int
-	yield func(conversation, error) bool
+	lines      sorter
+	limit      int
+	yield      func(conversation, error) bool
+	unreadable bool // there was a record whose session cannot be told
 }
 
 // dictionary is what a line is.
@@ -73,22 +85,38 @@ func kindOf(o object) dictionary {
 // read passes all lines to the sorter.
 func (p *python) read(ctx context.Context, r io.Reader) error {
 	var failed error
+	var cut *record
 	err := readRecords(r, nil, func(rec record) bool {
 		if failed = ctx.Err(); failed != nil {
 			return false
 		}
+		readable := true
 		if rec.err == nil {
 			rec.err, failed = p.line(rec)
+		} else {
+			readable, failed = p.unread(rec)
 		}
+		if !readable && rec.last && rec.text != "" {
+			cut = &rec
+			return true // there is no next one
+		}
+		p.unreadable = p.unreadable || !readable
 		if rec.err != nil && failed == nil {
 			failed = p.report(rec.line, rec.index, rec.err)
 		}
 		return failed == nil
 	})
-	if failed != nil {
+	switch {
+	case failed != nil:
 		return failed
+	case err != nil:
+		return err
+	case cut != nil:
+		return &SyntaxError{Line: cut.line, Offset: cut.end, Index: cut.index, Reason: "the file ends within a record"}
+	case p.unreadable:
+		return ErrUnreadable
 	}
-	return err
+	return nil
 }
 
 // line takes a record. Bad says what is wrong with it; err ends the import.
@@ -101,22 +129,29 @@ func (p *python) line(rec record) (bad, err error) {
 	if !ok {
 		return invalid("session_id", "is not a string"), nil
 	}
-	if id != "" {
-		return nil, p.lines.add(sortedLine{session: id, line: rec.line, index: rec.index, text: rec.text})
-	}
-	if kindOf(o) != agentDict {
+	if id == "" && kindOf(o) != agentDict {
 		return invalid("session_id", "is missing"), nil
 	}
-	g := group{agent: &sortedLine{line: rec.line, index: rec.index, text: rec.text}}
-	c, bad := g.conversation()
-	if bad != nil {
-		return bad, nil
+	return nil, p.lines.add(sortedLine{session: id, line: rec.line, index: rec.index, text: rec.text})
+}
+
+// unread keeps the session of a record out that check refused. It returns false if the
+// record does not say which one that is. Encoding/json, other than check, takes strings
+// that are not Unicode, and values that are too deep.
+func (p *python) unread(rec record) (readable bool, err error) {
+	var o map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(rec.text), &o); err != nil {
+		_, syntax := errors.AsType[*json.SyntaxError](err)
+		return !syntax, nil // without an error of syntax it is no object
 	}
-	c.record, c.size = rec.text, len(rec.text)
-	if !p.yield(c, nil) {
-		err = errStop
+	var id string
+	if json.Unmarshal(o["session_id"], &id) != nil || id == "" {
+		return true, nil
 	}
-	return nil, err
+	if strings.ContainsRune(id, utf8.RuneError) {
+		return false, nil // put there for what cannot be read
+	}
+	return true, p.lines.add(sortedLine{session: id, line: rec.line, index: rec.index})
 }
 
 // report returns errStop if nobody listens any more.
@@ -145,10 +180,33 @@ func (p *python) groups(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := p.group(m, id); err != nil {
+		if id == "" {
+			err = p.anonymous(m)
+		} else {
+			err = p.group(m, id)
+		}
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// anonymous reads one agent dictionary without an id from m and yields its session.
+func (p *python) anonymous(m *merger) error {
+	l, err := m.next()
+	if err != nil {
+		return err
+	}
+	g := group{agent: &l}
+	c, err := g.conversation()
+	if err != nil {
+		return p.report(l.line, l.index, err)
+	}
+	c.record, c.size = l.text, len(l.text)
+	if !p.yield(c, nil) {
+		return errStop
+	}
+	return nil
 }
 
 // group reads the lines of one session from m and yields it.
@@ -163,6 +221,10 @@ func (p *python) group(m *merger, id string) error {
 		l, err := m.next()
 		if err != nil {
 			return err
+		}
+		if l.text == "" { // see unread; it was reported
+			bad = true
+			continue
 		}
 		isMessage, err := g.add(l)
 		if err != nil {

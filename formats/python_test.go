@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,13 +144,74 @@ func TestPythonRefuses(t *testing.T) {
 	}
 }
 
+// TestPythonCutFile cuts a file at each byte: a session is imported whole, or not at all,
+// and the whole file adds what a cut before it left out.
 func TestPythonCutFile(t *testing.T) {
 	t.Parallel()
-	store := newStore(t)
-	rep, _, err := importText(t, store, "python", `[{"session_id":"s"},{"session_id":"s","role":"user"}`)
-	var syntax *formats.SyntaxError
-	if !errors.As(err, &syntax) || rep != (formats.Report{}) || len(allSessions(t, store)) != 0 {
-		t.Errorf("%+v, %v, want a *SyntaxError and nothing imported: more messages may be lost", rep, err)
+	lines := []string{
+		`{"messages":[{"role":"user","content":"of no id"}]}`, `{"session_id":"s"}`, `{"session_id":"s","role":"user","content":"é"}`,
+	}
+	for _, file := range []string{"[" + strings.Join(lines, ",\n") + "]", strings.Join(lines, "\n")} {
+		for cut := range len(file) {
+			left := file[:cut]
+			if left == "" || slices.Contains(lines, left[strings.LastIndexByte(left, '\n')+1:]) || strings.HasSuffix(left, "\n") && file[0] == '{' {
+				continue // that is a whole file, too
+			}
+			store := newStore(t)
+			rep, bad, err := importText(t, store, "python", left)
+			var syntax *formats.SyntaxError
+			if !errors.As(err, &syntax) || rep != (formats.Report{}) || len(bad) != 0 || len(allSessions(t, store)) != 0 {
+				t.Fatalf("import of %q: %+v, %v, bad %v, want a *SyntaxError and nothing imported", left, rep, err, bad)
+			}
+			importFile(t, store, "python", strings.NewReader(file), formats.Report{Sessions: 2, Messages: 2})
+		}
+	}
+}
+
+// TestPythonUnreadable has records that are no good JSON. Where they name their session,
+// that one stays out; else it may be any.
+func TestPythonUnreadable(t *testing.T) {
+	t.Parallel()
+	const good = `{"session_id":"s"}` + "\n" + `{"session_id":"t"}` + "\n" + `{"session_id":"s","role":"user","content":"a"}` + "\n"
+	for _, tc := range []struct {
+		name, line string
+		sessions   string // that are imported; "" with ErrUnreadable
+	}{
+		{"cut in the middle of the file", `{"session_id":"s","role":"us`, ""},
+		{"cut, and written on", `{"role":"us{"session_id":"s","role":"user"}`, ""},
+		{"two in a line", `{"session_id":"s","role":"user"}{"session_id":"t","role":"user"}`, ""},
+		{"no JSON", `hello`, ""},
+		{"too large", `{"session_id":"s","role":"user","content":"` + strings.Repeat("x", formats.MaxRecordBytes) + `"}`, ""},
+		{"id that is no text", `{"session_id":"s` + "\xff" + `","role":"user"}`, ""},
+		{"content that is no text", `{"session_id":"s","role":"user","content":"` + "\xff" + `"}`, "t"},
+		{"half a surrogate pair", `{"session_id":"s","role":"user","content":"\ud83d"}`, "t"},
+		{"too deep", `{"session_id":"s","role":"user","content":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}`, "t"},
+		{"bad text that names no session", `{"messages":[{"role":"user","content":"\ud83d"}]}`, "s t"},
+		{"bad text that is no object", `["\ud83d"]`, "s t"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			store := newStore(t)
+			for again := range 2 {
+				rep, bad, err := importText(t, store, "python", good+tc.line+"\n"+`{"session_id":"s","role":"user","content":"b"}`)
+				if len(bad) != 1 || bad[0].Line != 4 || bad[0].Index != 3 || tc.sessions == "" != errors.Is(err, formats.ErrUnreadable) || tc.sessions != "" && err != nil {
+					t.Fatalf("import %d: %+v, %v, bad %v, want line 4 alone to be bad", again+1, rep, err, bad)
+				}
+			}
+			var got []string
+			for _, s := range allSessions(t, store) {
+				got = append(got, s.ID)
+			}
+			slices.Sort(got)
+			if ids := strings.Join(got, " "); ids != tc.sessions {
+				t.Errorf("imported %q, want %q", ids, tc.sessions)
+			}
+			// Mended, the file is imported whole.
+			rep, _, err := importText(t, store, "python", good+`{"session_id":"s","role":"user","content":"mended"}`+"\n"+`{"session_id":"s","role":"user","content":"b"}`)
+			if err != nil || tc.sessions != "s t" && (rep.Failed != 0 || len(history(t, store, "s")) != 3) {
+				t.Errorf("import of the mended file: %+v, %v, want session s with 3 messages", rep, err)
+			}
+		})
 	}
 }
 

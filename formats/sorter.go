@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 )
@@ -24,7 +23,7 @@ type sorter struct {
 	lines []sortedLine
 	size  int
 
-	f    *os.File
+	f    *tempFile
 	data io.ReaderAt // f, or memory where all fits
 	end  int64
 	runs []run
@@ -59,7 +58,7 @@ func (s *sorter) add(l sortedLine) error {
 // flush writes the lines in memory to the temporary file as a run.
 func (s *sorter) flush() error {
 	if s.f == nil {
-		f, err := os.CreateTemp(s.dir, "sessionstore-import-*")
+		f, err := createTemp(s.dir)
 		if err != nil {
 			return fmt.Errorf("spill lines to sort: %w", err)
 		}
@@ -114,7 +113,7 @@ func (s *sorter) finish() ([]int64, error) {
 
 func (s *sorter) close() {
 	if s.f != nil {
-		closeTemp(s.f)
+		s.f.close()
 	}
 }
 

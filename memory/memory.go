@@ -98,7 +98,8 @@ func init() {
 }
 
 // open is the Opener of "memory:": each call gives an empty store of its own. Of the
-// parameters that Open documents, timeout and migrate mean nothing here.
+// parameters that Open documents, timeout and migrate change nothing here, but must be
+// what bolt takes: a URL that is wrong shows it before it is used with another store.
 func open(_ context.Context, rawURL string) (sessionstore.SessionStore, error) {
 	u, err := sessionstore.ParseURL(rawURL)
 	if err != nil {
@@ -111,14 +112,29 @@ func open(_ context.Context, rawURL string) (sessionstore.SessionStore, error) {
 	if err != nil {
 		return nil, &sessionstore.InvalidError{Field: "url", Reason: "the query does not parse"}
 	}
-	for key := range query {
+	var o Options
+	for key, values := range query {
+		v := values[len(values)-1]
+		reason := ""
 		switch key {
-		case "namespace", "timeout", "migrate":
+		case "namespace":
+			o.Namespace = v
+		case "timeout":
+			if d, err := time.ParseDuration(v); err != nil || d < 0 {
+				reason = "is not a duration such as 1s"
+			}
+		case "migrate":
+			if v != "off" {
+				reason = "takes off and nothing else"
+			}
 		default:
 			return nil, &sessionstore.InvalidError{Field: "url", Reason: fmt.Sprintf("unknown parameter %.64q", key)}
 		}
+		if reason != "" {
+			return nil, &sessionstore.InvalidError{Field: key, Reason: reason}
+		}
 	}
-	store, err := New(&Options{Namespace: query.Get("namespace")})
+	store, err := New(&o)
 	if err != nil {
 		return nil, err
 	}

@@ -38,12 +38,12 @@ const (
 
 	slide = `updated_at = ` + touched + `, expires_at = ` + untilThen
 
-	// findMessages is the session, and in as many rows those of its messages that have
-	// one of the ids; in one row if there are none.
-	findMessages = `SELECT ` + sessionColumns + `, m.seq, m.stored
-		FROM @sessions s LEFT JOIN LATERAL (
-			SELECT seq, body AS stored FROM @messages WHERE sid = s.sid AND id = ANY (@message_ids)) m ON true
-		WHERE ` + named + ` AND ` + owned
+	// findMessages is the session, and those of its messages that have one of the ids.
+	// Each is looked up by itself: of a whole array the server may believe that reading
+	// the session from end to end is cheaper.
+	findMessages = `WITH s AS (SELECT sid, ` + sessionColumns + ` FROM @sessions WHERE ` + named + ` AND ` + owned + `)
+		` + pageRows + `(SELECT m.seq, m.body FROM s, unnest(@message_ids) AS want (id),
+			LATERAL (SELECT seq, body FROM @messages WHERE sid = s.sid AND id = want.id LIMIT 1) m) found`
 )
 
 // AppendMessages adds a batch to a history; see [sessionstore.Append]. A context that
@@ -136,57 +136,24 @@ func (h *handle) judge(ctx context.Context, id string, a sessionstore.Append) ([
 	for i, m := range a.Messages {
 		ids[i] = m.ID
 	}
-	s, stored, err := h.find(ctx, id, ids)
-	if err != nil {
-		return nil, err
-	}
-	if s.Expired(now) {
-		return nil, sessionstore.ErrSessionNotFound
-	}
-	if out, err := a.Repeat(stored); out != nil || err != nil {
-		return out, err
-	}
-	_, out, err := a.Apply(s, now)
-	if len(a.Messages) > 0 {
-		out = nil
-	}
-	return out, err
-}
-
-// find returns the session and those of its messages that have one of the ids.
-func (h *handle) find(ctx context.Context, id string, ids []string) (s sessionstore.Session, stored []sessionstore.Message, err error) {
-	err = retry(ctx, func() error {
-		stored = nil
+	var found sessionstore.MessagePage
+	err := retry(ctx, func() error {
 		rows, err := h.pool.Query(ctx, h.sql.findMessages, h.namespace, id, h.owner, ids)
 		if err != nil {
 			return err
 		}
-		defer rows.Close()
-		var r row
-		for rows.Next() {
-			var seq *int64
-			var body []byte
-			if err := rows.Scan(r.targets(&seq, &body)...); err != nil {
-				return err
-			}
-			if s.ID == "" {
-				if s, err = r.session(); err != nil {
-					return err
-				}
-			}
-			if seq == nil {
-				continue
-			}
-			m, err := decodeMessage(body, id, *seq)
-			if err != nil {
-				return err
-			}
-			stored = append(stored, m)
-		}
-		return rows.Err()
+		found, err = readPage(rows, id, now)
+		return err
 	})
-	if err == nil && s.ID == "" {
-		err = sessionstore.ErrSessionNotFound
+	if err != nil {
+		return nil, err
 	}
-	return s, stored, err
+	if out, err := a.Repeat(found.Messages); out != nil || err != nil {
+		return out, err
+	}
+	_, out, err := a.Apply(found.Session, now)
+	if len(a.Messages) > 0 {
+		out = nil
+	}
+	return out, err
 }

@@ -17,8 +17,12 @@ import (
 	"github.com/sessionstore/sessionstore/storetest"
 )
 
-// serverVar gives the server to the child processes of the suite.
-const serverVar = "SESSIONSTORE_TEST_POSTGRES"
+// These give the server and the schema to the child processes of the suite.
+const (
+	serverVar  = "SESSIONSTORE_TEST_POSTGRES"
+	bouncerVar = "SESSIONSTORE_TEST_PGBOUNCER"
+	schemaVar  = "SESSIONSTORE_TEST_SCHEMA"
+)
 
 // database is a schema of a server, with the pools that its tests make.
 type database struct {
@@ -33,7 +37,12 @@ type database struct {
 // newDatabase makes a schema that goes with the test.
 func newDatabase(tb testing.TB, tune func(*pgxpool.Config)) *database {
 	tb.Helper()
-	d := &database{dsn: testenv.Postgres(tb), tune: tune, schema: os.Getenv(schemaVar), pools: map[sessionstore.SessionStore]*pgxpool.Pool{}}
+	return newDatabaseAt(tb, testenv.Postgres(tb), tune)
+}
+
+func newDatabaseAt(tb testing.TB, dsn string, tune func(*pgxpool.Config)) *database {
+	tb.Helper()
+	d := &database{dsn: dsn, tune: tune, schema: os.Getenv(schemaVar), pools: map[sessionstore.SessionStore]*pgxpool.Pool{}}
 	if d.schema != "" { // a child process
 		return d
 	}
@@ -47,11 +56,9 @@ func newDatabase(tb testing.TB, tune func(*pgxpool.Config)) *database {
 	return d
 }
 
-const schemaVar = "SESSIONSTORE_TEST_SCHEMA"
-
 // child is what the suite's child processes need.
 func (d *database) child() []string {
-	return []string{serverVar + "=" + d.dsn, schemaVar + "=" + d.schema}
+	return []string{serverVar + "=" + d.dsn, bouncerVar + "=" + d.dsn, schemaVar + "=" + d.schema}
 }
 
 // pool returns a new pool, whose connections the server lists under its name.
@@ -105,7 +112,8 @@ func (d *database) exec(tb testing.TB, sql string, args ...any) {
 		return
 	}
 	defer conn.Close(ctx)
-	if _, err := conn.Exec(ctx, sql, args...); err != nil {
+	// Without a prepared statement, which would not work through a pooler.
+	if _, err := conn.Exec(ctx, sql, append([]any{pgx.QueryExecModeExec}, args...)...); err != nil {
 		tb.Errorf("%s: got %v, want nil", sql, err)
 	}
 }
@@ -118,7 +126,7 @@ func (d *database) breakConnections(tb testing.TB, s sessionstore.SessionStore) 
 	if pool == nil {
 		tb.Fatalf("break the connections of %T: got a store that the test has not opened", s)
 	}
-	d.exec(tb, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1",
+	d.exec(tb, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 AND pid <> pg_backend_pid()",
 		pool.Config().ConnConfig.RuntimeParams["application_name"])
 }
 
@@ -133,7 +141,7 @@ func TestConformance(t *testing.T) {
 }
 
 // TestConformanceOneConnection has one connection in a pool (field report S39), and no
-// prepared statements, as pgbouncer's transaction mode before 1.21 wants it (O07).
+// prepared statements.
 func TestConformanceOneConnection(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, newDatabase(t, func(c *pgxpool.Config) {
@@ -149,5 +157,14 @@ func TestConformanceSerializable(t *testing.T) {
 	storetest.Run(t, newDatabase(t, func(c *pgxpool.Config) {
 		c.ConnConfig.RuntimeParams["default_transaction_isolation"] = "serializable"
 		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
+	}).backend())
+}
+
+// TestConformancePgbouncer has a pooler in between that gives each transaction another
+// connection: field report O07.
+func TestConformancePgbouncer(t *testing.T) {
+	t.Parallel()
+	storetest.Run(t, newDatabaseAt(t, testenv.Pgbouncer(t), func(c *pgxpool.Config) {
+		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}).backend())
 }

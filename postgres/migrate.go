@@ -74,7 +74,9 @@ func (s *Store) checkSchema(ctx context.Context) error {
 func (s *Store) version(ctx context.Context, q querier, latest int) (at int, err error) {
 	table := pgx.Identifier{s.schema, "schema_version"}.Sanitize()
 	var there bool
-	if err := q.QueryRow(ctx, "SELECT to_regclass($1::text) IS NOT NULL", table).Scan(&there); err != nil || !there {
+	// Not to_regclass, which within a transaction may not know yet what another one made.
+	if err := q.QueryRow(ctx, `SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+		WHERE n.nspname = $1::text AND c.relname = 'schema_version')`, s.schema).Scan(&there); err != nil || !there {
 		return 0, err
 	}
 	if err := q.QueryRow(ctx, "SELECT COALESCE(max(version), 0) FROM "+table).Scan(&at); err != nil {
@@ -121,7 +123,8 @@ func (s *Store) createSchema(ctx context.Context, tx pgx.Tx) error {
 	var encoding string
 	var there bool
 	ident := pgx.Identifier{s.schema}.Sanitize()
-	err := tx.QueryRow(ctx, "SELECT current_setting('server_encoding'), to_regnamespace($1::text) IS NOT NULL", ident).Scan(&encoding, &there)
+	err := tx.QueryRow(ctx, `SELECT current_setting('server_encoding'),
+		EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1::text)`, s.schema).Scan(&encoding, &there)
 	if err != nil {
 		return err
 	}

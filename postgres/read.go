@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/sessionstore/sessionstore"
@@ -24,9 +25,12 @@ const (
 	pageMiddle = `) m),
 		p AS (SELECT seq, body, sum(octet_length(body::text)) OVER (`
 	pageTail = ` ROWS UNBOUNDED PRECEDING) - octet_length(body::text) AS before FROM m)
-		SELECT ` + sessionColumns + `, NULL::bigint AS seq FROM s
+		` + pageRows + `p WHERE before < @bytes`
+
+	// pageRows are what readPage reads.
+	pageRows = `SELECT ` + sessionColumns + `, NULL::bigint AS seq FROM s
 		UNION ALL
-		SELECT 0, body, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, seq FROM p WHERE before < @bytes`
+		SELECT 0, body, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, seq FROM `
 )
 
 // ListMessages returns one page of a history; see [sessionstore.MessageQuery].
@@ -80,6 +84,11 @@ func (h *handle) page(ctx context.Context, id string, q sessionstore.MessageQuer
 	if err != nil {
 		return page, err
 	}
+	return readPage(rows, id, now)
+}
+
+// readPage reads the rows of a session that exists at the time now, and of its messages.
+func readPage(rows pgx.Rows, id string, now time.Time) (page sessionstore.MessagePage, err error) {
 	defer rows.Close()
 	if !rows.Next() {
 		if err := rows.Err(); err != nil {
@@ -97,7 +106,7 @@ func (h *handle) page(ctx context.Context, id string, q sessionstore.MessageQuer
 	if page.Session.Expired(now) {
 		return page, sessionstore.ErrSessionNotFound
 	}
-	page.Messages = make([]sessionstore.Message, 0, min(int64(q.Limit)+1, page.Session.MessageCount))
+	page.Messages = []sessionstore.Message{}
 	var seq int64
 	var body pgtype.DriverBytes // what it was read from is decoded before the next row
 	targets := make([]any, len(rows.FieldDescriptions()))

@@ -60,7 +60,7 @@ func parseURL(rawURL string) (cfg *pgxpool.Config, o *Options, migrate bool, err
 			o.Schema = v
 		case "migrate":
 			if v != "off" {
-				return nil, nil, false, invalid("migrate", "is %.20q, only off is known", v)
+				return nil, nil, false, invalid("migrate", "has a value other than off")
 			}
 			migrate = false
 		case "timeout":

@@ -126,7 +126,7 @@ func (w *walk) next(ctx context.Context, n int) ([]place, error) {
 			by.Max = "(" + w.owner + "\v" // the character after the line feed
 		}
 		var cmd *goredis.StringSliceCmd
-		err := w.store.tx(ctx, func(p goredis.Pipeliner) {
+		err := w.store.pipe(ctx, func(p goredis.Pipeliner) {
 			cmd = p.ZRevRangeByLex(ctx, w.space.tags[shard]+"index", by)
 		})
 		if err == nil {

@@ -86,7 +86,7 @@ func (s *Store) purgeShard(ctx context.Context, sp *space, shard, limit int) (re
 // register returns members with scores up to the greatest, without the first so many.
 func (s *Store) register(ctx context.Context, key string, greatest int64, without int) ([]string, error) {
 	var cmd *goredis.StringSliceCmd
-	err := s.tx(ctx, func(p goredis.Pipeliner) {
+	err := s.pipe(ctx, func(p goredis.Pipeliner) {
 		cmd = p.ZRangeByScore(ctx, key, &goredis.ZRangeBy{
 			Min: "-inf", Max: strconv.FormatInt(greatest, 10), Offset: int64(without), Count: purgeChunk,
 		})

@@ -13,7 +13,7 @@ import (
 var errDamaged = errors.New("the data is damaged")
 
 // recordFields are those of a session's hash that a session is decoded from, in the order
-// of the function record in prelude.lua.
+// of scripts/parts/record.lua.
 var recordFields = []string{"format", "session", "gen", "fork_seq", "updated", "expires", "last_seq", "message_count", "version"}
 
 // stored is a session with the name of its incarnation: a deleted session and a new one of
@@ -23,10 +23,10 @@ type stored struct {
 	gen string
 }
 
-// decodeRecord reads the values of recordFields. Without a session it is
+// decodeRecord reads the values of recordFields, which others may follow. Without a session it is
 // ErrSessionNotFound.
 func decodeRecord(v []any) (stored, error) {
-	if len(v) != len(recordFields) {
+	if len(v) < len(recordFields) {
 		return stored{}, errDamaged
 	}
 	if v[0] == nil {

@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -67,9 +66,10 @@ var (
 // be nil. It does no I/O: the first call of a method looks at the namespace's format.
 // Errors: ErrInvalid.
 //
-// Set ContextTimeoutEnabled in the client's options, so that deadlines of contexts are
-// heeded while a reply is awaited; otherwise the client's ReadTimeout is what ends the
-// wait.
+// Set ContextTimeoutEnabled in the client's options, so that the deadline of a context
+// ends the wait for a reply. The driver hears of a context that is cancelled only while it
+// waits for a connection or to try again: a server that does not answer holds such a call
+// for the client's ReadTimeout, by default 3 s.
 func New(client goredis.UniversalClient, opts *Options) (*Store, error) {
 	var o Options
 	if opts != nil {
@@ -140,31 +140,6 @@ func errOtherOwner() error {
 
 // owns reports whether a session is one of the view's.
 func (s *Store) owns(userID string) bool { return s.owner == "" || s.owner == userID }
-
-// enter begins a call on the store and, for a view, on those that it is a view of. Only the
-// last guard is given the context: that any of them is closed comes before its error.
-func (s *Store) enter(ctx context.Context) error {
-	last := len(s.guards) - 1
-	for i, g := range s.guards {
-		c := context.Background()
-		if i == last {
-			c = ctx
-		}
-		if err := g.Enter(c); err != nil {
-			leave(s.guards[:i])
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Store) leave() { leave(s.guards) }
-
-func leave(guards []*sessionstore.Guard) {
-	for _, g := range guards {
-		g.Leave()
-	}
-}
 
 // wrap adds the operation and the id to a method's error. An id that is too long to be one
 // is cut.

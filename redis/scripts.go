@@ -5,40 +5,48 @@ import (
 	"embed"
 	"errors"
 	"fmt"
+	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/sessionstore/sessionstore"
 )
 
-//go:embed scripts/*.lua
+//go:embed scripts/*.lua scripts/parts/*.lua
 var sources embed.FS
 
-// Each script is an atomic step of the server.
+// Each script is an atomic step of the server. It runs whole with each call, so that it
+// has only those parts that it uses.
 var (
 	openScript     = load("open")
-	appendScript   = load("append")
+	appendScript   = load("append", "session", "moved", "index")
 	messagesScript = load("messages")
-	truncateScript = load("truncate")
-	updateScript   = load("update")
-	deleteScript   = load("delete")
-	putScript      = load("put")
-	forkScript     = load("fork")
-	stageScript    = load("stage")
+	truncateScript = load("truncate", "session", "record", "moved", "index", "id_of", "tokens")
+	updateScript   = load("update", "session", "record", "moved", "expiry", "index", "tokens")
+	deleteScript   = load("delete", "session", "index", "remove")
+	putScript      = load("put", "session", "expiry", "index", "remove", "room", "put")
+	forkScript     = load("fork", "session", "record", "moved", "expiry", "index", "remove", "room", "id_of")
+	stageScript    = load("stage", "session", "put")
 	unstageScript  = load("unstage")
-	purgeScript    = load("purge")
+	purgeScript    = load("purge", "session", "expiry", "index", "remove")
 )
 
-func load(name string) *goredis.Script {
-	text := ""
-	for _, file := range []string{"prelude", name} {
-		b, err := sources.ReadFile("scripts/" + file + ".lua")
-		if err != nil {
-			panic(err) // not embedded: no build of this package has that
-		}
-		text += string(b)
+func load(name string, parts ...string) *goredis.Script {
+	var text strings.Builder
+	for _, part := range parts {
+		text.Write(source("parts/" + part))
+		text.WriteByte('\n')
 	}
-	return goredis.NewScript(text)
+	text.Write(source(name))
+	return goredis.NewScript(text.String())
+}
+
+func source(name string) []byte {
+	b, err := sources.ReadFile("scripts/" + name + ".lua")
+	if err != nil {
+		panic(err) // not embedded: no build of this package has that
+	}
+	return b
 }
 
 // Answers of scripts that are no errors by themselves.
@@ -72,7 +80,7 @@ var answers = map[string]error{
 func (s *Store) run(ctx context.Context, script *goredis.Script, keys []string, args ...any) ([]any, error) {
 	v, err := script.Run(ctx, s.client, keys, args...).Slice()
 	if err != nil {
-		return nil, err
+		return nil, heeded(ctx, err)
 	}
 	if len(v) == 0 {
 		return nil, errDamaged

@@ -96,10 +96,10 @@ func (s *Store) get(ctx context.Context, sp *space, id string) (stored, error) {
 	return out, err
 }
 
-// records reads the records of sessions of one shard at one moment.
+// records reads the records of sessions of one shard.
 func (s *Store) records(ctx context.Context, sp *space, ids []string) ([][]any, error) {
 	cmds := make([]*goredis.SliceCmd, len(ids))
-	err := s.tx(ctx, func(p goredis.Pipeliner) {
+	err := s.pipe(ctx, func(p goredis.Pipeliner) {
 		for i, id := range ids {
 			cmds[i] = p.HMGet(ctx, sp.session(id), recordFields...)
 		}

@@ -26,7 +26,7 @@ func (s *Store) open(ctx context.Context) (*space, error) {
 	}
 	v, err := openScript.Run(ctx, s.client, []string{s.names.meta()}, format, shards).StringSlice()
 	if err != nil {
-		return nil, err
+		return nil, heeded(ctx, err)
 	}
 	if len(v) != 2 {
 		return nil, errDamaged
@@ -94,11 +94,22 @@ func infoField(info, name string) string {
 // tx runs reads in one transaction, all of one shard: a client that may read from
 // replicas sends plain reads there, but never a transaction.
 func (s *Store) tx(ctx context.Context, f func(p goredis.Pipeliner)) error {
-	_, err := s.client.TxPipelined(ctx, func(p goredis.Pipeliner) error {
-		f(p)
-		return nil
-	})
-	return err
+	p := s.client.TxPipeline()
+	f(p)
+	_, err := p.Exec(ctx)
+	return heeded(ctx, err)
+}
+
+// pipe runs reads of one shard that need not be of one moment. A client of one server, or of
+// the master that sentinels name, sends them without a transaction, which costs less.
+func (s *Store) pipe(ctx context.Context, f func(p goredis.Pipeliner)) error {
+	if _, ok := s.client.(*goredis.Client); !ok {
+		return s.tx(ctx, f)
+	}
+	p := s.client.Pipeline()
+	f(p)
+	_, err := p.Exec(ctx)
+	return heeded(ctx, err)
 }
 
 // eachShard calls f for each shard, at the same time if there are more than one, and

@@ -68,7 +68,6 @@ func TestCredentials(t *testing.T) {
 		"redis://user:S3cret@127.0.0.1:port",
 		"redis://user:S3cret@[::1",
 		"redis://user:S3cret%zz@127.0.0.1:1",
-		"redis://user:S3cret@127.0.0.1:1/S3cret",
 		"redis://user@127.0.0.1:1?password=S3cret",
 		"redis://127.0.0.1:1?db=S3cret&pool_size=S3cret",
 		"redis://127.0.0.1:1?read_timeout=S3cret",

@@ -67,11 +67,20 @@ func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, redis.Options{})
 	ctx := t.Context()
-	f.create(t, sessionstore.Session{ID: "s", UserID: "user"})
-	for _, call := range calls(f.Store) { // the first of a script sends its text
-		_ = call(ctx)
+	all := calls(f.Store)
+	order := []struct {
+		name  string
+		trips int
+	}{
+		{"GetSession", 1}, {"AppendMessages", 1}, {"ListMessages", 1}, {"UpdateSession", 2},
+		{"ForkSession", 2}, {"TruncateMessages", 1}, {"ListSessions", 2}, {"DeleteSession", 1}, {"CreateSession", 1},
 	}
 	f.create(t, sessionstore.Session{ID: "s", UserID: "user"})
+	for _, c := range order { // the first use of a script sends its text
+		if err := all[c.name](ctx); err != nil {
+			t.Fatalf("%s: got %v, want nil", c.name, err)
+		}
+	}
 	f.say(t, "s", "m", 2500)
 	var h trips
 	f.client.AddHook(&h)
@@ -87,15 +96,8 @@ func TestRoundTrips(t *testing.T) {
 			}
 		}
 	}
-	all := calls(f.Store)
-	for _, c := range []struct {
-		name string
-		want int
-	}{
-		{"GetSession", 1}, {"AppendMessages", 1}, {"ListMessages", 1}, {"UpdateSession", 2},
-		{"ForkSession", 2}, {"TruncateMessages", 1}, {"ListSessions", 2}, {"DeleteSession", 1}, {"CreateSession", 1},
-	} {
-		check(c.name, c.want, all[c.name](ctx))
+	for _, c := range order {
+		check(c.name, c.trips, all[c.name](ctx))
 	}
 
 	// Field report O01: a list of many sessions.
@@ -140,7 +142,9 @@ func (c *lossy) Write(b []byte) (int, error) {
 func (c *lossy) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b) // the reply is there: the command was carried out
 	if c.lose {
-		c.lost.Add(1)
+		if n > 0 {
+			c.lost.Add(1)
+		}
 		c.Conn.Close()
 		return 0, net.ErrClosed
 	}
@@ -404,5 +408,32 @@ func TestEvictionWarning(t *testing.T) {
 			t.Errorf("with %s: got %d warnings, want %d that name it: %s", policy, got, want, log.String())
 		}
 		store.Close()
+	}
+}
+
+// TestHungServer ends calls whose server takes them and does not answer.
+func TestHungServer(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatalf("Listen: got %v, want nil", err)
+	}
+	defer l.Close() // and with it the connections that nobody has accepted
+	// Without any timeout: only the context can end a call.
+	client := goredis.NewClient(&goredis.Options{
+		Addr: l.Addr().String(), ReadTimeout: -1, WriteTimeout: -1, ContextTimeoutEnabled: true,
+	})
+	defer client.Close()
+	store, err := redis.New(client, nil)
+	if err != nil {
+		t.Fatalf("New: got %v, want nil", err)
+	}
+	defer store.Close()
+	for name, call := range calls(store) {
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+		if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: got %v, want context.DeadlineExceeded", name, err)
+		}
+		cancel()
 	}
 }

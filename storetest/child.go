@@ -100,7 +100,7 @@ func (e *env) startChild(task childTask) *child {
 	if err != nil {
 		e.Fatalf("os.Executable: got error %v, want the test binary", err)
 	}
-	task.Test, _, _ = cutLast(e.rec.TB.Name(), "/") // of the rule's subtest: its parent
+	task.Test, _, _ = cutLast(e.rec.Name(), "/") // of the rule's subtest: its parent
 	task.Namespace, task.Now = e.namespace, e.clock.Now()
 	spec, err := json.Marshal(task)
 	if err != nil {

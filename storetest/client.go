@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -47,6 +48,11 @@ func (e *env) wantErr(err, want error, method string, args ...any) {
 		e.Errorf("%s\n  got:  no error\n  want: an error that errors.Is finds %q in", called(method, args...), want)
 	case !errors.Is(err, want):
 		e.Errorf("%s\n  got:  error %v\n  want: an error that errors.Is finds %q in", called(method, args...), err, want)
+	case errors.Is(want, sessionstore.ErrInvalid):
+		var ie *sessionstore.InvalidError
+		if !errors.As(err, &ie) {
+			e.Errorf("%s\n  got:  error %v\n  want: one that errors.As finds an *InvalidError in", called(method, args...), err)
+		}
 	}
 }
 
@@ -65,8 +71,35 @@ func (e *env) wantIDs(what string, got []sessionstore.Session, want ...string) {
 		ids[i] = s.ID
 	}
 	if !slices.Equal(ids, want) {
-		e.Errorf("%s\n  got:  sessions %s\n  want: sessions %s", what, show(ids), show(want))
+		e.Errorf("%s\n  got:  sessions %s\n  want: sessions %s%s", what, show(ids), show(want), miscounted(ids, want))
 	}
+}
+
+// miscounted names what is too often or too seldom in got, such as an id that a walk
+// showed twice: among many it is hard to see.
+func miscounted(got, want []string) string {
+	n := map[string]int{}
+	for _, id := range got {
+		n[id]++
+	}
+	for _, id := range want {
+		n[id]--
+	}
+	var out strings.Builder
+	for _, id := range slices.Sorted(maps.Keys(n)) {
+		switch {
+		case n[id] > 0 && slices.Contains(want, id):
+			fmt.Fprintf(&out, "\n  twice: %s", show(id))
+		case n[id] > 0:
+			fmt.Fprintf(&out, "\n  extra: %s", show(id))
+		case n[id] < 0:
+			fmt.Fprintf(&out, "\n  missing: %s", show(id))
+		}
+		if out.Len() > 1000 {
+			return out.String() + "\n  …"
+		}
+	}
+	return out.String()
 }
 
 // wantSeqs reports unless the messages have exactly these Seqs in this order.

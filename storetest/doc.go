@@ -62,7 +62,12 @@
 // flag -rapid.seed that it prints repeats it.
 //
 // A case that hangs is given up after four minutes, or what the environment variable
-// STORETEST_WATCHDOG says (such as 20m), with the stacks of all goroutines. Nothing else
-// is judged by time but that an operation is not slower by magnitudes than the same one
-// on less data, both measured in turns. [Bench] measures.
+// STORETEST_WATCHDOG says (such as 20m), and in any case shortly before the test's own
+// -timeout; the stacks of the goroutines are shown, those in the store first, and the
+// rule's other cases are not run. Nothing else is judged by time but that an operation is
+// not slower by magnitudes than the same one on less data, both measured in turns.
+// [Bench] measures.
+//
+// While goroutines of a case race, Config.Now yields to the others before it returns. A
+// store that asks for the time between a check and the act which relies on it is caught so.
 package storetest

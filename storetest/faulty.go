@@ -17,6 +17,7 @@ var ErrFault = errors.New("storetest: the store fails on purpose")
 // Fault says whether and where a call fails.
 type Fault int
 
+// What becomes of a call.
 const (
 	Pass       Fault = iota // the call is not disturbed
 	FailBefore              // the call fails without having reached the store
@@ -88,35 +89,43 @@ func faulted[T any](f *Faulty, method, id string, call func() (T, error)) (T, er
 	return call()
 }
 
+// CreateSession implements [sessionstore.SessionStore].
 func (f *Faulty) CreateSession(ctx context.Context, s sessionstore.Session) (sessionstore.Session, error) {
 	return faulted(f, "CreateSession", s.ID, func() (sessionstore.Session, error) { return f.SessionStore.CreateSession(ctx, s) })
 }
 
+// GetSession implements [sessionstore.SessionStore].
 func (f *Faulty) GetSession(ctx context.Context, id string) (sessionstore.Session, error) {
 	return faulted(f, "GetSession", id, func() (sessionstore.Session, error) { return f.SessionStore.GetSession(ctx, id) })
 }
 
+// UpdateSession implements [sessionstore.SessionStore].
 func (f *Faulty) UpdateSession(ctx context.Context, id string, u sessionstore.SessionUpdate) (sessionstore.Session, error) {
 	return faulted(f, "UpdateSession", id, func() (sessionstore.Session, error) { return f.SessionStore.UpdateSession(ctx, id, u) })
 }
 
+// DeleteSession implements [sessionstore.SessionStore].
 func (f *Faulty) DeleteSession(ctx context.Context, id string) error {
 	_, err := faulted(f, "DeleteSession", id, func() (struct{}, error) { return struct{}{}, f.SessionStore.DeleteSession(ctx, id) })
 	return err
 }
 
+// ListSessions implements [sessionstore.SessionStore].
 func (f *Faulty) ListSessions(ctx context.Context, q sessionstore.SessionQuery) (sessionstore.SessionPage, error) {
 	return faulted(f, "ListSessions", "", func() (sessionstore.SessionPage, error) { return f.SessionStore.ListSessions(ctx, q) })
 }
 
+// AppendMessages implements [sessionstore.SessionStore].
 func (f *Faulty) AppendMessages(ctx context.Context, id string, a sessionstore.Append) ([]sessionstore.Message, error) {
 	return faulted(f, "AppendMessages", id, func() ([]sessionstore.Message, error) { return f.SessionStore.AppendMessages(ctx, id, a) })
 }
 
+// ListMessages implements [sessionstore.SessionStore].
 func (f *Faulty) ListMessages(ctx context.Context, id string, q sessionstore.MessageQuery) (sessionstore.MessagePage, error) {
 	return faulted(f, "ListMessages", id, func() (sessionstore.MessagePage, error) { return f.SessionStore.ListMessages(ctx, id, q) })
 }
 
+// TruncateMessages implements [sessionstore.SessionStore].
 func (f *Faulty) TruncateMessages(ctx context.Context, id string, t sessionstore.Truncate) (sessionstore.Session, error) {
 	return faulted(f, "TruncateMessages", id, func() (sessionstore.Session, error) { return f.SessionStore.TruncateMessages(ctx, id, t) })
 }

@@ -10,9 +10,11 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -33,9 +35,11 @@ type env struct {
 	rng     *rand.Rand // from the seed and the case's name; for one goroutine at a time
 
 	namespace string
+	limit     time.Duration // how long the case may take
 
-	mu     sync.Mutex
-	opened bool // the case has data to be verified at its end
+	mu       sync.Mutex
+	opened   bool     // the case has data to be verified at its end
+	packages []string // of the stores that it opened
 }
 
 // epoch is where the clock of a case stands at first. It lies in the future, so that a
@@ -46,12 +50,27 @@ var epoch = time.Date(2040, 1, 2, 3, 4, 5, 678901000, time.UTC)
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
+
+	racing atomic.Int32  // calls of env.together that run
+	calls  atomic.Uint32 // of Now while they do
 }
 
+// Now is what a store calls. While goroutines race it lets others run before it returns:
+// a store that looks at the clock between a check and the act that relies on it, or
+// before a lock, meets there what it would meet one day.
 func (c *clock) Now() time.Time {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.now
+	now := c.now
+	c.mu.Unlock()
+	if c.racing.Load() > 0 {
+		runtime.Gosched()
+		if c.calls.Add(1)%8 == 0 {
+			for start := time.Now(); time.Since(start) < 20*time.Microsecond; {
+				runtime.Gosched()
+			}
+		}
+	}
+	return now
 }
 
 func (c *clock) Set(t time.Time) {
@@ -97,10 +116,24 @@ var watchdog = sync.OnceValue(func() time.Duration {
 	return 4 * time.Minute
 })
 
+// caseLimit is the watchdog's time for a case of tb's test, cut such that a hang is told
+// before the test's own deadline ends the process without a word about it.
+func caseLimit(tb testing.TB) time.Duration {
+	limit := watchdog()
+	if t, ok := tb.(interface{ Deadline() (time.Time, bool) }); ok {
+		if at, ok := t.Deadline(); ok {
+			left := time.Until(at)
+			limit = min(limit, max(left-min(10*time.Second, left/4), time.Second))
+		}
+	}
+	return limit
+}
+
 // runCase runs one case on a recorder, and gives up on it when it hangs.
 func runCase(tb testing.TB, b Backend, r rule, k kase) outcome {
 	rec := newRecorder(tb)
 	e := newEnv(rec, b, r, k)
+	e.limit = caseLimit(tb)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -110,17 +143,22 @@ func runCase(tb testing.TB, b Backend, r rule, k kase) outcome {
 		}
 		rec.cleanup()
 	}()
-	dog := time.NewTimer(watchdog())
+	dog := time.NewTimer(e.limit)
 	defer dog.Stop()
+	hung := false
 	select {
 	case <-done:
 	case <-dog.C:
-		stacks := make([]byte, 1<<20)
-		stacks = stacks[:runtime.Stack(stacks, true)]
-		rec.Errorf("got a case still running after %v, want it done (%s allows more); all goroutines:\n%s",
-			watchdog(), watchdogVar, stacks)
+		hung = true
+		e.mu.Lock()
+		packages := slices.Clone(e.packages)
+		e.mu.Unlock()
+		rec.Errorf("got a case still running after %v, want it done (%s and the test's -timeout allow more); goroutines, those in the store first:\n%s",
+			e.limit.Round(time.Millisecond), watchdogVar, stacks(packages))
 	}
-	return e.outcome()
+	o := e.outcome()
+	o.hung = hung
+	return o
 }
 
 func newEnv(rec *recorder, b Backend, r rule, k kase) *env {
@@ -128,7 +166,7 @@ func newEnv(rec *recorder, b Backend, r rule, k kase) *env {
 	fmt.Fprintf(h, "%s/%s", r.id, k.name)
 	e := &env{
 		TB: rec, rec: rec, rule: r, name: k.name, backend: b, ctx: rec.Context(),
-		clock: &clock{now: epoch}, seed: runSeed(),
+		clock: &clock{now: epoch}, seed: runSeed(), limit: watchdog(),
 		rng: rand.New(rand.NewPCG(runSeed(), h.Sum64())),
 	}
 	// Not from the seed: a run that is repeated must not meet what the last one left.
@@ -155,7 +193,10 @@ func (e *env) outcome() outcome {
 	if !r.failed {
 		return o
 	}
-	text := strings.TrimSuffix(strings.ReplaceAll(r.text.String(), "\x00", ""), "\n")
+	text := strings.TrimSuffix(r.text.String(), "\n")
+	if more := r.failures - enough; more > 0 {
+		text += fmt.Sprintf("\n… and %d more", more)
+	}
 	if r.log.Len() > 0 {
 		text += "\nlog:\n" + strings.TrimSuffix(r.log.String(), "\n")
 	}
@@ -214,8 +255,11 @@ func (e *env) start(open func(testing.TB, Config) sessionstore.SessionStore, nam
 		}
 	})
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.opened = e.opened || c.Namespace == e.namespace
-	e.mu.Unlock()
+	if pkg := packageOf(s); pkg != "" && !slices.Contains(e.packages, pkg) {
+		e.packages = append(e.packages, pkg)
+	}
 	return s
 }
 
@@ -230,13 +274,14 @@ const raceCalls = 2000
 // together runs f(0) to f(n-1) at once behind a start gate and waits for all of them.
 // What they report by FailNow ends only the one; together then ends the case.
 func (e *env) together(n int, f func(i int)) {
+	e.clock.racing.Add(1)
+	defer e.clock.racing.Add(-1)
 	gate := make(chan struct{})
 	var wg sync.WaitGroup
 	for i := range n {
 		wg.Go(func() {
-			defer e.rec.recover()
 			<-gate
-			f(i)
+			e.rec.watch(func() { f(i) })
 		})
 	}
 	close(gate)

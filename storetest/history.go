@@ -266,9 +266,10 @@ func checkTransitions(calls []transition) []string {
 		bad = append(bad, fmt.Sprintf("got version %d, %s, after version %d, closed", last, status[last], closedAt))
 	}
 	for v := int64(2); v <= last; v++ {
-		if status[v] == "" {
+		switch status[v] {
+		case "":
 			bad = append(bad, fmt.Sprintf("got version %d from no call, but version %d from one", v, last))
-		} else if status[v] == status[v-1] {
+		case status[v-1]:
 			bad = append(bad, fmt.Sprintf("got version %d for %s, which version %d was already", v, status[v], v-1))
 		}
 	}

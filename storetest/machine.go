@@ -149,7 +149,7 @@ func (mc *machine) id(t *rapid.T) string {
 // check compares the error of a call with the model's and reports whether both succeeded.
 func (mc *machine) check(t *rapid.T, call string, got, want error) bool {
 	t.Logf("%s: %v", call, got)
-	if kind(got) != want {
+	if kind(got) != want { //nolint:errorlint // kind returns the sentinel itself
 		t.Fatalf("%s\n  got:  %v\n  want: %v", call, got, want)
 	}
 	return got == nil
@@ -170,7 +170,7 @@ func (mc *machine) look(t *rapid.T, id string) {
 	store := mc.actors[rapid.IntRange(0, 1).Draw(t, "reader")].store
 	got, err := store.GetSession(mc.e.ctx, id)
 	h, want := mc.m.find("", id)
-	if kind(err) != want {
+	if kind(err) != want { //nolint:errorlint // kind returns the sentinel itself
 		t.Fatalf("then %s\n  got:  %v\n  want: %v", called("GetSession", id), err, want)
 	}
 	if err != nil {

@@ -23,7 +23,7 @@ func still(t twist) func() twist { return func() twist { return t } }
 
 // mutants are the faults that the suite must find. Each is what some store does, or what
 // a slip of one line in one would do.
-var mutants = slices.Concat(everyMutants, sessionMutants, messageMutants, wholeMutants)
+var mutants = slices.Concat(everyMutants, sessionMutants, messageMutants, wholeMutants, keptMutants, raceMutants)
 
 // everyMutants break what holds for every method.
 var everyMutants = []mutant{

@@ -24,6 +24,7 @@ type recorder struct {
 	done     bool   // the case is over or given up: what comes later is nobody's business
 	skipped  string // the reason, if it was skipped
 	text     strings.Builder
+	failures int             // of which text has the first few
 	log      strings.Builder // shown only with a failure
 	notes    []string
 	cleanups []func()
@@ -47,25 +48,26 @@ func (r *recorder) fail(msg string) {
 		return
 	}
 	r.failed = true
-	const enough = 5 // more of the same tell nothing new
-	if n := strings.Count(r.text.String(), "\x00"); n < enough {
-		fmt.Fprintf(&r.text, "\x00%s: %s\n", at, msg)
+	if r.failures++; r.failures <= enough {
+		fmt.Fprintf(&r.text, "%s: %s\n", at, msg)
 	}
 }
 
-// caller returns the file and line of the suite that a failure comes from: the innermost
-// frame of this package that is not plumbing.
+// enough failures of a case are shown; more of the same tell nothing new.
+const enough = 5
+
+// caller returns the file and line that a failure comes from: the innermost frame that is
+// not plumbing, of the suite or of the code that the backend's author gave it.
 func caller() string {
 	pcs := make([]uintptr, 32)
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(3, pcs)])
 	for {
 		f, more := frames.Next()
-		if strings.Contains(f.Function, "/storetest.") {
-			switch file := filepath.Base(f.File); file {
-			case "harness.go", "recorder.go", "client.go":
-			default:
-				return fmt.Sprintf("%s:%d", file, f.Line)
-			}
+		file := filepath.Base(f.File)
+		plumbing := strings.HasPrefix(f.Function, "runtime.") ||
+			strings.Contains(f.Function, "/storetest.") && (file == "harness.go" || file == "recorder.go" || file == "client.go")
+		if f.File != "" && !plumbing {
+			return fmt.Sprintf("%s:%d", file, f.Line)
 		}
 		if !more {
 			return "storetest"
@@ -169,18 +171,27 @@ func (r *recorder) contain(f func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer r.recover()
-		f()
+		r.watch(f)
 	}()
 	<-done
 }
 
-// recover turns a panic into a failure with the stack it came from.
-func (r *recorder) recover() {
-	if p := recover(); p != nil {
-		buf := make([]byte, 16<<10)
-		r.fail(fmt.Sprintf("got a panic, want none: %v\n%s", p, buf[:runtime.Stack(buf, false)]))
-	}
+// watch runs f and records a failure if it ends in any other way than by returning, or
+// by this recorder's FailNow or Skip: a goroutine that anybody else ends has proved
+// nothing. A panic becomes a failure with the stack it came from.
+func (r *recorder) watch(f func()) {
+	returned := false
+	defer func() {
+		switch p := recover(); {
+		case p != nil:
+			buf := make([]byte, 16<<10)
+			r.fail(fmt.Sprintf("got a panic, want none: %v\n%s", p, buf[:runtime.Stack(buf, false)]))
+		case !returned && !r.Failed() && !r.Skipped():
+			r.fail("got the end of the goroutine by runtime.Goexit before the case was done, want none; is it FailNow or Skip of another test? Backend's functions are to use the tb that they are given")
+		}
+	}()
+	f()
+	returned = true
 }
 
 // note records something that the case could not exercise.

@@ -13,6 +13,7 @@ var appendConcurrentCases = []kase{
 	{"a recorded history is linearizable", historyCase},
 	{"a read that starts after an append returned sees it", concurrentReads},
 	{"many sessions at once", concurrentSessions},
+	{"handles opened at the same time", concurrentOpen},
 	{"writers in other processes", concurrentProcesses},
 	{"connections that break under writers", concurrentBreak},
 }
@@ -104,6 +105,29 @@ func concurrentSessions(e *env) {
 	})
 	for i := range sessions {
 		checkWriters(e, handles[i%2], fmt.Sprint("s", i), 2*calls, 2)
+	}
+}
+
+// concurrentOpen opens the first handles on new data at the same time, as the instances of
+// a service do that start together: each of them may have to prepare the data, none of
+// them fails, and all of them see the same.
+func concurrentOpen(e *env) {
+	const openers = 8
+	handles := make([]client, openers)
+	e.together(openers, func(i int) {
+		handles[i] = e.client()
+		_, err := handles[i].CreateSession(e.ctx, sessionstore.Session{ID: "s"})
+		if err != nil {
+			e.wantErr(err, sessionstore.ErrSessionExists, "CreateSession by one of several handles opened at once", "s")
+		}
+		handles[i].create(sessionstore.Session{ID: fmt.Sprint("s", i)})
+		for n := range 5 {
+			handles[i].say("s", fmt.Sprint("w", i, " ", n))
+		}
+	})
+	for _, h := range handles {
+		checkWriters(e, h, "s", openers*5, openers)
+		e.wantSame("the number of sessions, by each handle", len(h.walk(sessionstore.SessionQuery{})), openers+1)
 	}
 }
 

@@ -69,8 +69,9 @@ func costMedia(e *env) {
 func costCollection(e *env) {
 	few, many := e.on(e.openIn(e.namespace+" few")), e.client()
 	for i := range 5 {
-		few.create(sessionstore.Session{ID: fmt.Sprint("mine", i), UserID: "me", ParentID: "p"})
-		many.create(sessionstore.Session{ID: fmt.Sprint("mine", i), UserID: "me", ParentID: "p"})
+		mine := sessionstore.Session{ID: fmt.Sprint("mine", i), UserID: "me", ParentID: "p", AgentName: "rare"}
+		few.create(mine)
+		many.create(mine)
 	}
 	const n = 1000
 	system := strings.Repeat("instructions ", 50)
@@ -85,4 +86,8 @@ func costCollection(e *env) {
 			fmt.Sprintf("among %d", n+5), func() { many.list(q) },
 		)
 	}
+	// They come last: bounded work a call is no end of the walk.
+	rare := sessionstore.SessionQuery{AgentName: "rare", Limit: 5}
+	e.wantIDs(fmt.Sprintf("%s and its next pages, the matches behind %d others", called("ListSessions", rare), n), many.walk(rare),
+		"mine4", "mine3", "mine2", "mine1", "mine0")
 }

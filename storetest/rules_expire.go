@@ -14,6 +14,7 @@ var expireCases = []kase{
 	{"a TTL that is set, changed and taken away", expireTTLChanges},
 	{"which TTLs are valid", expireTTLs},
 	{"PurgeExpired", expirePurge},
+	{"PurgeExpired(0) of more than a few", expirePurgeMany},
 	{"a session without TTL never expires", func(e *env) {
 		c := e.client()
 		c.create(sessionstore.Session{ID: "s"})
@@ -271,6 +272,27 @@ func expirePurge(e *env) {
 	// "alive" expired in the meantime too.
 	if sum := counts[0] + counts[1] + counts[2] + counts[3]; sum != 13 {
 		e.Errorf("the sum of four racing calls of PurgeExpired with 13 expired sessions\n  got:  %d (%v)\n  want: 13", sum, counts)
+	}
+}
+
+// expirePurgeMany has more expired sessions than a store may remove in one step.
+func expirePurgeMany(e *env) {
+	c := e.client()
+	const n = 130
+	e.together(8, func(i int) {
+		for j := i; j < n; j += 8 {
+			c.create(sessionstore.Session{ID: fmt.Sprint("s", j), TTL: time.Minute})
+		}
+	})
+	e.clock.Advance(time.Minute)
+	got, err := sessionstore.PurgeExpired(e.ctx, c.SessionStore, 0)
+	if errors.Is(err, errors.ErrUnsupported) {
+		e.notExercised("this store is no Purger")
+		return
+	}
+	e.wantOK(err, "PurgeExpired", 0)
+	if got != n {
+		e.Errorf("PurgeExpired(0) with %d expired sessions\n  got:  %d\n  want: all, because 0 is 1,000", n, got)
 	}
 }
 

@@ -18,6 +18,7 @@ var forkCases = []kase{
 	{"the two share nothing", forkSharesNothing},
 	{"a source with a gap, and a long one", forkLong},
 	{"complete and at once, of one moment", forkAtOnce},
+	{"a source that grows and shrinks", forkMoment},
 }
 
 // exactFork says whether the store forks by itself or can restore: then it must be able
@@ -260,12 +261,24 @@ func forkAtOnce(e *env) {
 	handles[0].append("src", sessionstore.Append{Messages: numbered("x", 500, false)})
 	const batch, forks = 5, 10
 	var done atomic.Bool
-	e.together(3, func(i int) {
+	var next atomic.Int64 // the fork that runs
+	e.together(4, func(i int) {
 		h := handles[i%2]
 		switch i {
+		case 3: // asks for the child by its id
+			for !done.Load() && !e.Failed() {
+				id := fmt.Sprint("child", next.Load())
+				p, err := h.ListMessages(e.ctx, id, sessionstore.MessageQuery{Newest: true, Limit: 1})
+				if err != nil {
+					e.wantErr(err, sessionstore.ErrSessionNotFound, "ListMessages of a child that is being made", id)
+				} else if s := p.Session; len(p.Messages) != 1 || p.Messages[0].Seq != s.LastSeq || s.LastSeq != s.ForkSeq || s.MessageCount != s.LastSeq {
+					e.Errorf("ListMessages of a child that is being made, its newest message\n  got:  %s\n  want: nothing or the whole", show(p))
+				}
+			}
 		case 0:
 			defer done.Store(true)
 			for n := range forks {
+				next.Store(int64(n))
 				h.fork("src", sessionstore.Fork{ID: fmt.Sprint("child", n)})
 			}
 		case 1:

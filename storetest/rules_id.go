@@ -12,6 +12,7 @@ var idAnyCases = []kase{
 	{"session ids that some database takes for one", idsDistinct},
 	{"deleting one id deletes no other", idsDelete},
 	{"message ids", idsMessages},
+	{"a session's id and a message's, joined", idsJoined},
 	{"users, agents and parents", idsNames},
 	{"namespaces", idsNamespaces},
 	{"what is no id", idsInvalid},
@@ -79,6 +80,13 @@ func idsDelete(e *env) {
 	e.rng.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 	for i, id := range ids {
 		b.remove(id)
+		// Its lookalikes are still there, and none of them answers for it.
+		for _, m := range idMethods {
+			switch m.name {
+			case "GetSession", "ListMessages", "AppendMessages", "UpdateSession", "DeleteSession":
+				e.wantErr(m.call(e.ctx, a.SessionStore, id), sessionstore.ErrSessionNotFound, m.name+" of a deleted session among those whose ids are like it", id)
+			}
+		}
 		if i%10 != 9 && i != len(ids)-1 {
 			continue
 		}
@@ -86,6 +94,11 @@ func idsDelete(e *env) {
 		slices.Sort(left)
 		slices.Reverse(left)
 		e.wantIDs(fmt.Sprintf("ListSessions after %d of %d odd ids were deleted, the last of them %q", i+1, len(ids), id), a.walk(sessionstore.SessionQuery{}), left...)
+		for _, s := range a.walk(sessionstore.SessionQuery{}) {
+			if s.LastSeq != 0 || s.Version != 1 {
+				e.Errorf("the session %q after calls with other ids, all deleted\n  got:  LastSeq %d, Version %d\n  want: 0 and 1, as it was made", s.ID, s.LastSeq, s.Version)
+			}
+		}
 	}
 }
 
@@ -105,6 +118,33 @@ func idsMessages(e *env) {
 	}
 	e.wantSame("the number of messages of a session whose id begins alike", len(b.history("s:a")), 0)
 	e.wantSame("the number of messages after the repeats", a.get("s").MessageCount, int64(len(ids)))
+}
+
+// idsJoined is field report S21 for the ids of messages: two pairs of ids that are one
+// where they are joined by a separator.
+func idsJoined(e *env) {
+	a, b := e.client(), e.client()
+	text := func(id, s string) []sessionstore.Message {
+		return []sessionstore.Message{{ID: id, Role: sessionstore.RoleUser, Content: sessionstore.Text(s)}}
+	}
+	for _, sep := range []string{":", "::", "/", "|", "-", "_", ".", ",", ";", "#", "%", "~", "=", "&", "\\", " ", "", "\u00a0", "}:", "😀"} {
+		one, two := "s", "s"+sep+"a"
+		a.create(sessionstore.Session{ID: one})
+		a.create(sessionstore.Session{ID: two})
+		x := a.append(one, sessionstore.Append{Messages: text("a"+sep+"b", "of the first")})
+		y := b.append(two, sessionstore.Append{Messages: text("b", "of the second")})
+		what := fmt.Sprintf("the sessions %q with the message %q and %q with \"b\"", one, "a"+sep+"b", two)
+		e.wantSeqs(what+": the appends", append(x, y...), 1, 1)
+		e.wantSame(what+": a repeat", b.append(one, sessionstore.Append{Messages: text("a"+sep+"b", "of the first")}), x)
+		e.wantSame(what+": a repeat", a.append(two, sessionstore.Append{Messages: text("b", "of the second")}), y)
+		e.wantSame(what+": the first history", b.history(one), x)
+		e.wantSame(what+": the second history", b.history(two), y)
+		a.truncate(one, sessionstore.Truncate{})
+		e.wantSame(what+": the second history after a truncate of the first", b.history(two), y)
+		b.remove(one)
+		e.wantSame(what+": a repeat after the first was deleted", a.append(two, sessionstore.Append{Messages: text("b", "of the second")}), y)
+		a.remove(two)
+	}
 }
 
 func idsNames(e *env) {

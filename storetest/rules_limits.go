@@ -143,9 +143,14 @@ func limitsLong(e *env) {
 	a.create(sessionstore.Session{ID: "s"})
 	const n, text = 20_000, "0123456789012345678901234567890123456789"
 	batch := make([]sessionstore.Message, sessionstore.MaxAppendMessages)
+	var first sessionstore.Message
 	for i := range n / len(batch) {
 		for j := range batch {
 			batch[j] = sessionstore.UserMessage(fmt.Sprint(i*len(batch)+j+1, " ", text))
+		}
+		if i == 0 {
+			batch[0].ID = "first"
+			first = batch[0]
 		}
 		a.append("s", sessionstore.Append{Messages: batch})
 	}
@@ -160,6 +165,8 @@ func limitsLong(e *env) {
 	e.wantSeqs("the newest 3", b.messages("s", sessionstore.MessageQuery{Newest: true, Limit: 3}).Messages, n-2, n-1, n)
 	e.wantSeqs("3 in the middle", b.messages("s", sessionstore.MessageQuery{AfterSeq: n / 2, Limit: 3}).Messages, n/2+1, n/2+2, n/2+3)
 	e.wantSeqs("one more", b.say("s", "more"), n+1)
+	e.wantSeqs("a repeat of the very first", b.append("s", sessionstore.Append{Messages: []sessionstore.Message{first}}), 1)
+	e.wantSame("MessageCount after it", a.get("s").MessageCount, int64(n+1))
 	b.truncate("s", sessionstore.Truncate{ThroughSeq: n - 10_000})
 	e.wantSame("MessageCount after 10,001 were truncated", a.get("s").MessageCount, int64(n-10_000))
 	b.remove("s")

@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sessionstore/sessionstore"
@@ -21,6 +22,7 @@ var listOrderCases = []kase{
 			e.client().list(sessionstore.SessionQuery{}), sessionstore.SessionPage{Sessions: []sessionstore.Session{}})
 	}},
 	{"under concurrent writes", listConcurrent},
+	{"a session that is written to is always there", listTouched},
 }
 
 // listNewestFirst is field report O02: the order of a list differs between databases.
@@ -216,6 +218,47 @@ func listConcurrent(e *env) {
 			}
 			if e.Failed() {
 				return
+			}
+		}
+	})
+}
+
+// listTouched moves a few sessions to the front, over and over: a list that fits in one
+// page shows each of them once, at its old place or at its new one, never at none.
+func listTouched(e *env) {
+	handles := []client{e.client(), e.client()}
+	ids := []string{"a", "b", "c"}
+	for _, id := range ids {
+		handles[0].create(sessionstore.Session{ID: id, UserID: "u", ParentID: "p"})
+	}
+	var done atomic.Bool
+	e.together(3, func(i int) {
+		h := handles[i%2]
+		if i == 0 {
+			defer done.Store(true)
+			for n := range 150 {
+				e.clock.Advance(time.Microsecond)
+				if n%2 == 0 {
+					h.update(ids[n%len(ids)], sessionstore.SessionUpdate{Touch: true})
+				} else {
+					h.say(ids[n%len(ids)], "x")
+				}
+			}
+			return
+		}
+		for n := 0; !done.Load() && !e.Failed(); n++ {
+			q := []sessionstore.SessionQuery{{}, {UserID: "u"}, {ParentID: "p"}}[n%3]
+			p := h.list(q)
+			if p.Next != "" {
+				continue // a walk promises less
+			}
+			got := make([]string, len(p.Sessions))
+			for j, s := range p.Sessions {
+				got[j] = s.ID
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, ids) {
+				e.Errorf("%s while the sessions are touched\n  got:  the whole list is %s\n  want: each of %s once", called("ListSessions", q), show(got), show(ids))
 			}
 		}
 	})

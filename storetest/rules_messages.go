@@ -16,6 +16,7 @@ var messagesCases = []kase{
 	{"limits", messagesLimits},
 	{"the newest of many, and a walk from the start", messagesNewest},
 	{"a page holds at most 32 MiB", messagesPageBytes},
+	{"a page of small and large messages", messagesPageUneven},
 	{"a reader that appends while it walks", messagesWalkAndAppend},
 	{"the newest few are not slower by magnitudes in a long history", messagesNewestCost},
 }
@@ -131,32 +132,67 @@ func messagesPageBytes(e *env) {
 	for range n {
 		c.say("s", text)
 	}
+	checkPageBytes(c, "s", n)
+}
+
+// messagesPageUneven has pages whose size no mean and no first message tells.
+func messagesPageUneven(e *env) {
+	c := e.client()
+	const small, large = 40, 5
+	text := strings.Repeat("a", 79*sessionstore.MaxAppendBytes/80)
+	for id, largeFirst := range map[string]bool{"small, then large": false, "large, then small": true} {
+		c.create(sessionstore.Session{ID: id})
+		if !largeFirst {
+			c.append(id, sessionstore.Append{Messages: numbered("m", small, false)})
+		}
+		for range large {
+			c.say(id, text)
+		}
+		if largeFirst {
+			c.append(id, sessionstore.Append{Messages: numbered("m", small, false)})
+		}
+		checkPageBytes(c, id, small+large)
+		c.remove(id) // they are large
+	}
+}
+
+// checkPageBytes walks over the n messages of a session from either end: each page holds
+// something, and no more than a page may.
+func checkPageBytes(c client, id string, n int) {
+	e := c.e
 	for _, newest := range []bool{false, true} {
-		seen := 0
+		seqs := []int64{}
 		q := sessionstore.MessageQuery{Newest: newest}
 		for {
-			p := c.messages("s", q)
+			p := c.messages(id, q)
 			size := 0
+			var page []int64
 			for _, m := range p.Messages {
 				b, err := m.AppendJSON(nil)
 				e.wantOK(err, "AppendJSON of a message that was read")
 				size += len(b)
+				page = append(page, m.Seq)
 			}
-			if size > sessionstore.MaxPageBytes || len(p.Messages) == 0 {
-				e.Fatalf("%s of %d messages of 4 MiB\n  got:  %d messages of %d bytes\n  want: at least one, and at most %d bytes", called("ListMessages", "s", q), n, len(p.Messages), size, sessionstore.MaxPageBytes)
+			if size > sessionstore.MaxPageBytes || len(page) == 0 {
+				e.Fatalf("%s of %d messages, some of megabytes\n  got:  %d messages of %d bytes\n  want: at least one, and at most %d bytes", called("ListMessages", id, q), n, len(page), size, sessionstore.MaxPageBytes)
 			}
-			seen += len(p.Messages)
+			if newest {
+				seqs = append(page, seqs...)
+				q.BeforeSeq = page[0]
+			} else {
+				seqs = append(seqs, page...)
+				q.AfterSeq = page[len(page)-1]
+			}
 			if !p.HasMore {
 				break
 			}
-			if newest {
-				q.BeforeSeq = p.Messages[0].Seq
-			} else {
-				q.AfterSeq = p.Messages[len(p.Messages)-1].Seq
-			}
 		}
-		if seen != n {
-			e.Errorf("a walk over %d messages of 4 MiB, Newest %v\n  got:  %d messages until HasMore was false\n  want: all", n, newest, seen)
+		inRow := len(seqs) == n
+		for i, s := range seqs {
+			inRow = inRow && s == int64(i+1)
+		}
+		if !inRow {
+			e.Errorf("a walk over %d messages, some of megabytes, of %s, Newest %v\n  got:  seqs %v until HasMore was false\n  want: 1 to %d", n, show(id), newest, seqs, n)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/sessionstore/sessionstore"
 )
@@ -13,6 +14,7 @@ var ownerCases = []kase{
 	{"an empty user id confines to nothing", ownerEmpty},
 	{"the view is as good a store as the store", ownerView},
 	{"through the interface alone", ownerFallback},
+	{"an owner who changes under a write", ownerRace},
 }
 
 // ownerMatrix is field report S22: a session that is fetched by its id only.
@@ -87,6 +89,16 @@ func ownerEmpty(e *env) {
 		_, err = none.ListSessions(e.ctx, sessionstore.SessionQuery{})
 		e.wantErr(err, sessionstore.ErrInvalid, fmt.Sprintf("ForUser(store, %q).ListSessions", user))
 	}
+	if scoper, ok := c.SessionStore.(sessionstore.OwnerScoper); ok {
+		for _, user := range []string{"", "a\x00b"} {
+			none := scoper.ForUser(user)
+			for _, m := range idMethods {
+				e.wantErr(m.call(e.ctx, none, "nobody's"), sessionstore.ErrInvalid, fmt.Sprintf("store.ForUser(%q).%s", user, m.name), "nobody's")
+			}
+			_, err := none.ListSessions(e.ctx, sessionstore.SessionQuery{})
+			e.wantErr(err, sessionstore.ErrInvalid, fmt.Sprintf("store.ForUser(%q).ListSessions", user))
+		}
+	}
 	c.wantState("calls of a view for no user", "nobody's", before)
 	e.wantIDs("ListSessions after them", c.walk(sessionstore.SessionQuery{}), "nobody's")
 }
@@ -126,6 +138,57 @@ func ownerViewOf(e *env, c client) {
 	_, err := view.ListSessions(e.ctx, sessionstore.SessionQuery{})
 	e.wantErr(err, sessionstore.ErrStoreClosed, "ListSessions through a view that is closed")
 	c.create(sessionstore.Session{ID: "the store is still open"})
+}
+
+// ownerRace deletes a session and makes it anew, now ann's and now bob's, while a view of
+// bob's writes to it. A view that asks for the owner before the write's own step writes to
+// ann's.
+func ownerRace(e *env) {
+	handles := []client{e.client(), e.client()}
+	if _, ok := handles[0].SessionStore.(sessionstore.OwnerScoper); !ok {
+		e.notExercised("an owner who changes under a write: the store is no OwnerScoper, and the fallback asks first")
+		return
+	}
+	handles[0].create(sessionstore.Session{ID: "s", UserID: "bob"})
+	const rounds, writers = 30, 3
+	var done atomic.Bool
+	var tries atomic.Int64 // of bob's, that returned
+	e.together(writers+1, func(i int) {
+		if i == 0 {
+			defer done.Store(true)
+			h := handles[0]
+			for range rounds {
+				for start := tries.Load(); tries.Load() < start+1 && !e.Failed(); {
+					h.get("s") // until bob is at it
+				}
+				h.remove("s")
+				h.create(sessionstore.Session{ID: "s", UserID: "ann"})
+				for start, last := tries.Load(), false; !last && !e.Failed(); {
+					last = tries.Load() >= start+2*writers // those that began before it came to their end
+					p := h.messages("s", sessionstore.MessageQuery{Limit: 10})
+					if len(p.Messages) > 0 || len(p.Session.Metadata) > 0 {
+						e.Fatalf("a session of ann's, made anew while bob's view writes to one of that id which was his\n  got:  %d messages, metadata %s\n  want: none", len(p.Messages), show(p.Session.Metadata))
+					}
+				}
+				h.remove("s")
+				h.create(sessionstore.Session{ID: "s", UserID: "bob"})
+			}
+			return
+		}
+		bob := sessionstore.ForUser(handles[i%2].SessionStore, "bob")
+		for n := 0; !done.Load() && !e.Failed(); n++ {
+			var err error
+			if i < 3 {
+				_, err = bob.AppendMessages(e.ctx, "s", sessionstore.Append{Messages: users("bob's")})
+			} else {
+				_, err = bob.UpdateSession(e.ctx, "s", sessionstore.SessionUpdate{SetMetadata: sessionstore.Metadata{"bob": n}})
+			}
+			tries.Add(1)
+			if err != nil {
+				e.wantErr(err, sessionstore.ErrSessionNotFound, "a write by bob's view to a session that is now his, now ann's, now gone", "s")
+			}
+		}
+	})
 }
 
 // ownerFallback runs the same without the store's own view.

@@ -14,6 +14,8 @@ var restoreCases = []kase{
 	{"an id in use", restoreInUse},
 	{"complete or absent", restoreAllOrNothing},
 	{"no lock is held while the iterator runs", restoreNoLock},
+	{"nothing or the whole, to readers", restoreVisible},
+	{"of one id at the same time", restoreRace},
 	{"without a Restorer", restoreFallback},
 }
 

@@ -252,11 +252,11 @@ func lifecycleTransitions(e *env) {
 			e.clock.Advance(time.Second)
 			u := sessionstore.SessionUpdate{Status: &to}
 			got, err := c.UpdateSession(e.ctx, id, u)
-			switch {
-			case from == to:
+			switch from {
+			case to:
 				e.wantOK(err, "UpdateSession", id, u)
 				e.wantSame(called("UpdateSession", id, u)+", to the current state", got, before.Session)
-			case from == sessionstore.StatusClosed:
+			case sessionstore.StatusClosed:
 				e.wantErr(err, sessionstore.ErrInvalidTransition, "UpdateSession", id, u)
 				c.wantState("a refused transition", id, before)
 			default:

@@ -163,6 +163,8 @@ var sameCases = []kase{
 	{"the corpus", corpusCase},
 	{"times", sameTimes},
 	{"a repeat, an update and a fork return what a read returns", sameWrites},
+	{"what a write does not name stays", sameKept},
+	{"exact numbers through a fork", sameForked},
 	{"random operations against a model", modelCase},
 }
 

@@ -35,7 +35,8 @@ type Backend struct {
 	// Open returns a store. It is called from any goroutine, several times with the same
 	// Config (two handles on the same data) and at the same time with others. Closing the
 	// store is the suite's business; what lies under it (a client, a database) is to be
-	// freed with tb.Cleanup. It reports what it cannot do by tb.Fatal, or tb.Skip.
+	// freed with tb.Cleanup. It reports what it cannot do by tb.Fatal, or tb.Skip, of this
+	// tb and no other. It must not call tb.Setenv or tb.Chdir: the rules run in parallel.
 	Open func(tb testing.TB, c Config) sessionstore.SessionStore
 
 	// Exempt names the rules that this backend is known not to keep, with the reason.
@@ -71,7 +72,8 @@ func Rules() []Rule {
 
 // Run checks that the stores of b keep every rule of the contract: one parallel subtest
 // per rule, named by its id. At the end it logs which rules hold, which are exempt, and
-// what was not exercised and why.
+// what was not exercised and why. A store that cannot create a session, append to it, read
+// and list it fails at once, and no rule is run.
 func Run(t *testing.T, b Backend) {
 	t.Helper()
 	if b.Open == nil {
@@ -81,6 +83,12 @@ func Run(t *testing.T, b Backend) {
 		return
 	}
 	checkExempt(t, b)
+	switch o := runCase(t, b, rule{id: "smoke"}, kase{"create, append, read, list", smoke}); {
+	case o.failed:
+		t.Fatalf("the store cannot do the simplest of calls, so no rule was run\n%s", o.text)
+	case o.skipped != "":
+		t.Skip(o.skipped)
+	}
 	rep := &report{backend: b}
 	t.Cleanup(func() { t.Log(rep.String()) })
 	for _, r := range rules {
@@ -91,6 +99,26 @@ func Run(t *testing.T, b Backend) {
 			judge(t, o, b.Exempt[r.id])
 		})
 	}
+}
+
+// smoke makes the calls without which every rule would fail. What exactly they return is
+// for the rules to say.
+func smoke(e *env) {
+	c := e.client()
+	c.create(sessionstore.Session{ID: "s"})
+	c.say("s", "hello")
+	if got := c.get("s"); got.ID != "s" {
+		e.Fatalf("GetSession(\"s\")\n  got:  the session %s\n  want: \"s\"", show(got.ID))
+	}
+	if p := c.messages("s", sessionstore.MessageQuery{}); len(p.Messages) == 0 {
+		e.Fatalf("ListMessages(\"s\") after an append\n  got:  no message\n  want: the one appended")
+	}
+	if p := c.list(sessionstore.SessionQuery{}); len(p.Sessions) == 0 && p.Next == "" {
+		e.Fatalf("ListSessions after a create\n  got:  no session\n  want: the one created")
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.opened = false // nothing to be verified: that too is for the rules
 }
 
 // checkExempt fails the test for an exemption that can never apply.
@@ -137,6 +165,7 @@ type kase struct {
 // outcome is what came of a rule's cases.
 type outcome struct {
 	failed  bool
+	hung    bool     // and given up
 	text    string   // of the failures
 	skipped string   // not "": Open skipped, for this reason
 	notes   []string // what was not exercised, and why
@@ -153,8 +182,13 @@ func runRules(tb testing.TB, b Backend, only ...RuleID) map[RuleID]outcome {
 		}
 		var o outcome
 		for _, k := range r.cases {
+			if o.hung { // the next would only wait for as long
+				o.text += fmt.Sprintf("\ncase %q: not run, because one before it hung\n", k.name)
+				continue
+			}
 			c := runCase(tb, b, r, k)
 			o.failed = o.failed || c.failed
+			o.hung = c.hung
 			o.text += c.text
 			o.notes = append(o.notes, c.notes...)
 			if c.skipped != "" {

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -154,10 +156,20 @@ func TestTimeZone(t *testing.T) {
 // broken is a store with faults that the suite must report well.
 type broken struct {
 	sessionstore.SessionStore
-	hang bool
+	mode string
+}
+
+func (s *broken) ListSessions(ctx context.Context, q sessionstore.SessionQuery) (sessionstore.SessionPage, error) {
+	if s.mode == "nothing" {
+		return sessionstore.SessionPage{}, errors.New("no such table")
+	}
+	return s.SessionStore.ListSessions(ctx, q)
 }
 
 func (s *broken) UpdateSession(ctx context.Context, id string, u sessionstore.SessionUpdate) (sessionstore.Session, error) {
+	if s.mode == "goexit" {
+		runtime.Goexit()
+	}
 	out, err := s.SessionStore.UpdateSession(ctx, id, u)
 	out.Version++
 	return out, err
@@ -168,7 +180,7 @@ func (s *broken) TruncateMessages(context.Context, string, sessionstore.Truncate
 }
 
 func (s *broken) DeleteSession(ctx context.Context, id string) error {
-	if s.hang {
+	if s.mode == "hang" {
 		select {}
 	}
 	return s.SessionStore.DeleteSession(ctx, id)
@@ -180,19 +192,27 @@ func TestFailures(t *testing.T) {
 	t.Parallel()
 	const mode = "STORETEST_BROKEN"
 	switch v := os.Getenv(mode); v {
-	case "faults", "hang":
+	case "faults", "hang", "goexit", "nothing", "outer", "given":
 		db := new(mapDB)
-		storetest.Run(t, storetest.Backend{
-			Open: func(tb testing.TB, c storetest.Config) sessionstore.SessionStore {
-				return &broken{db.open(c.Namespace, c.Now), v == "hang"}
-			},
-			Exempt: map[storetest.RuleID]string{"update.version": "known", "list.page": "not so", "nonsense": "x"},
-		})
+		b := storetest.Backend{Open: func(tb testing.TB, c storetest.Config) sessionstore.SessionStore {
+			switch v {
+			case "outer":
+				t.Skip("no server")
+			case "given":
+				tb.Errorf("no %s", "server")
+			}
+			return &broken{db.open(c.Namespace, c.Now), v}
+		}}
+		if v == "faults" {
+			b.Exempt = map[storetest.RuleID]string{"update.version": "known", "list.page": "not so", "nonsense": "x"}
+		}
+		storetest.Run(t, b)
 		return
 	}
 	for _, test := range []struct {
 		run, mode string
 		env, want []string
+		not       string
 	}{
 		{"^TestFailures$/^(update|list.page|append.expect|truncate)", "faults", nil, []string{
 			`Backend.Exempt names the rule "nonsense"`,
@@ -203,10 +223,17 @@ func TestFailures(t *testing.T) {
 			`again: STORETEST_SEED=77 go test -run '^TestFailures$/^update\.merge$'`,
 			"--- FAIL: TestFailures/truncate", "got a panic, want none: not written yet",
 			"not run (filtered)", "holds, but is exempt: not so", "Backend.Reopen is nil: durability not exercised",
-		}},
-		{"^TestFailures$/^get.missing$", "hang", []string{"STORETEST_WATCHDOG=300ms"}, []string{
-			"--- FAIL: TestFailures/get.missing", "got a case still running after 300ms", "goroutine ", "(*broken).DeleteSession",
-		}},
+		}, "case still running"},
+		{"^TestFailures$/^delete$", "hang", []string{"STORETEST_WATCHDOG=300ms"}, []string{
+			"--- FAIL: TestFailures/delete", "got a case still running after 300ms", "goroutine ", "(*broken).DeleteSession",
+			"not run, because one before it hung",
+		}, ""},
+		{"^TestFailures$/^(append.active|update.merge)$", "goexit", nil, []string{
+			"--- FAIL: TestFailures/append.active", "--- FAIL: TestFailures/update.merge", "runtime.Goexit before the case was done", "the tb that they are given",
+		}, "case still running"},
+		{"^TestFailures$", "nothing", nil, []string{"so no rule was run", "ListSessions(", "error no such table"}, "TestFailures/"},
+		{"^TestFailures$", "outer", nil, []string{"so no rule was run", "runtime.Goexit before the case was done"}, "TestFailures/"},
+		{"^TestFailures$", "given", nil, []string{"so no rule was run", "storetest_test.go:", "no server"}, "TestFailures/"},
 	} {
 		out, ok := again(t, test.run, append(test.env, mode+"="+test.mode, "STORETEST_SEED=77")...)
 		if ok {
@@ -216,6 +243,9 @@ func TestFailures(t *testing.T) {
 			if !strings.Contains(out, want) {
 				t.Errorf("the output of the suite on a store with %s: got\n%s\nwant it to contain %q", test.mode, out, want)
 			}
+		}
+		if test.not != "" && strings.Contains(out, test.not) {
+			t.Errorf("the output of the suite on a store with %s: got\n%s\nwant it without %q", test.mode, out, test.not)
 		}
 	}
 }

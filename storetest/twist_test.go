@@ -50,6 +50,7 @@ type twist struct {
 	id         func(string) string                   // every session id that comes in
 	sessionOut func(session) session                 // every session that goes out
 	messageOut func(message) message                 // every message that goes out
+	opened     func(Config) Config                   // what Open opens
 	reopened   func(Config) Config                   // what Reopen opens
 }
 
@@ -71,7 +72,13 @@ func mutated(t twist) Backend {
 		}
 		return &twisted{s, t, c, db}
 	}
-	return Backend{Open: open, Reopen: func(tb testing.TB, c Config) sessionstore.SessionStore {
+	first := func(tb testing.TB, c Config) sessionstore.SessionStore {
+		if t.opened != nil {
+			c = t.opened(c)
+		}
+		return open(tb, c)
+	}
+	return Backend{Open: first, Reopen: func(tb testing.TB, c Config) sessionstore.SessionStore {
 		if t.reopened != nil {
 			c = t.reopened(c)
 		}

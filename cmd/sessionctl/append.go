@@ -52,9 +52,9 @@ be appended again: what is there already is not added twice.`,
 			// Judged before the store is opened.
 			if _, err := batch.Prepare(args[0]); err != nil {
 				if args[1] != "-" {
-					err = &usageError{err}
+					return &usageError{err}
 				}
-				return err
+				return fmt.Errorf("standard input: %w", fromOne(err))
 			}
 			return a.with(cmd.Context(), toChange, func(store sessionstore.SessionStore) error {
 				stored, err := store.AppendMessages(cmd.Context(), args[0], batch)
@@ -73,7 +73,7 @@ be appended again: what is there already is not added twice.`,
 		return s, nil
 	})
 	messageID.flag(f, "id", "the message's `ID` (default: a new UUID)", validID)
-	callID.flag(f, "call-id", "`ID` of the tool call that the message answers", anyText)
+	callID.flag(f, "call-id", "`ID` of the tool call that the message answers", notEmpty)
 	ifLast.flag(f, "if-last-seq", "only if the session's last `SEQ` is this", seqNumber)
 	a.jsonFlag(cmd, "one message a line, as stored")
 	return cmd
@@ -118,6 +118,17 @@ func readMessages(r io.Reader) ([]sessionstore.Message, error) {
 		}
 	}
 	return msgs, nil
+}
+
+// fromOne counts the message that an error of the library is about from 1, as the errors
+// of readMessages do: the library gives its index.
+func fromOne(err error) error {
+	var index int
+	inner := errors.Unwrap(err)
+	if _, no := fmt.Sscanf(err.Error(), "message %d of the batch:", &index); no != nil || inner == nil {
+		return err
+	}
+	return fmt.Errorf("message %d: %w", index+1, inner)
 }
 
 // values splits JSON text into the elements of the array that it is, or into the values

@@ -263,12 +263,17 @@ func (d *demo) next() error {
 	)
 }
 
-// storeOption is the --store that the user gave, unless it may hold a password.
+// storeOption is the --store that the user gave, unless it may hold a password. The query
+// of a bolt URL that could be opened holds none.
 func (d *demo) storeOption() string {
+	url := d.storeFlag
+	if isBolt(url) {
+		url, _, _ = strings.Cut(url, "?")
+	}
 	switch {
 	case d.storeFlag == "":
 		return ""
-	case sessionstore.RedactURL(d.storeFlag) != d.storeFlag:
+	case sessionstore.RedactURL(url) != url:
 		return "--store … "
 	}
 	return "--store '" + strings.ReplaceAll(d.storeFlag, "'", `'\''`) + "' "

@@ -46,9 +46,21 @@ func TestDemoTellsWhatToTry(t *testing.T) {
 	if got, want := c.ok("demo"), "  sessionctl --store '"+c.url+"' ls --user ada\n"; !strings.Contains(got, want) {
 		t.Errorf("demo printed\n%s\nwant %q in it", got, want)
 	}
-	c.url += "?namespace=private"
-	if got := c.ok("demo"); strings.Contains(got, "private") || !strings.Contains(got, "sessionctl --store … ls") {
-		t.Errorf("demo printed\n%s\nwant nothing of the URL's query", got)
+	c.url += "?namespace=o%27brien"
+	if got, want := c.ok("demo"), "  sessionctl --store '"+c.url+"' ls --user ada\n"; !strings.Contains(got, want) {
+		t.Errorf("demo printed\n%s\nwant %q in it", got, want)
+	}
+	for url, want := range map[string]string{
+		"postgres://u:hunter2@h/d": "--store … ",
+		"postgres://h/d?key=x":     "--store … ",
+		"postgres://h/d":           "--store 'postgres://h/d' ",
+		"bolt:it's.db":             `--store 'bolt:it'\''s.db' `,
+		"bolt:a@hunter2":           "--store … ",
+		"":                         "",
+	} {
+		if got := (&demo{app: &app{storeFlag: url}}).storeOption(); got != want {
+			t.Errorf("for %q the option is %q, want %q", url, got, want)
+		}
 	}
 }
 

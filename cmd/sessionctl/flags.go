@@ -23,6 +23,22 @@ func countFlag(f *pflag.FlagSet, p *int, name, usage string) {
 	})
 }
 
+// nameFlag takes an id, a name or the like, which cannot be empty: an empty one is a
+// shell's variable that is not set, and would mean all users rather than that one.
+func nameFlag(f *pflag.FlagSet, p *string, name, usage string) {
+	f.Func(name, usage, func(s string) (err error) {
+		*p, err = notEmpty(s)
+		return err
+	})
+}
+
+func notEmpty(s string) (string, error) {
+	if s == "" {
+		return "", errors.New("must not be empty")
+	}
+	return s, nil
+}
+
 // optional is a flag that does something only when it is given.
 type optional[T any] struct{ value *T }
 
@@ -57,10 +73,19 @@ func seqNumber(s string) (int64, error) {
 	return n, nil
 }
 
+func versionNumber(s string) (int64, error) {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil || n < 1 {
+		return 0, errors.New("not a version of 1 or more")
+	}
+	return n, nil
+}
+
 func lifetime(s string) (time.Duration, error) {
 	d, err := time.ParseDuration(s)
-	if err != nil || d < 0 || d > sessionstore.MaxTTL || d > 0 && d < time.Microsecond {
-		return 0, errors.New("not a duration such as 90s or 720h, or 0 for never, up to 100 years")
+	never := err == nil && d == 0 && !strings.ContainsAny(s, "123456789") // 0.1ns is 0, too
+	if err != nil || d < time.Microsecond && !never || d > sessionstore.MaxTTL {
+		return 0, errors.New("not a duration such as 90s or 720h of 1us to 100 years, or 0 for never")
 	}
 	return d, nil
 }

@@ -26,7 +26,14 @@ const (
 func main() { os.Exit(mainStatus()) }
 
 func mainStatus() int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// Whoever reads the output, or the complaints, may go: the write then fails with EPIPE,
+	// and an import, say, goes on without its complaints, where the signal would kill it.
+	signal.Ignore(syscall.SIGPIPE)
+	ends := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
+		ends = append(ends, syscall.SIGHUP)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), ends...)
 	defer stop()
 	// The first signal cancels; a second one, should that take too long, kills.
 	context.AfterFunc(ctx, stop)
@@ -42,10 +49,13 @@ const outBuffer = 1 << 20
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{
 		in:    cancellable(ctx, stdin),
-		out:   bufio.NewWriterSize(stdout, outBuffer),
 		err:   stderr,
 		width: terminalWidth(stdout),
 	}
+	if a.width > 0 {
+		stdout = &terminalWriter{w: stdout}
+	}
+	a.out = bufio.NewWriterSize(stdout, outBuffer)
 	root := a.rootCmd()
 	root.SetArgs(append([]string{}, args...)) // nil would mean os.Args
 	err := root.ExecuteContext(ctx)
@@ -56,11 +66,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if werr := a.out.Flush(); err == nil && werr != nil {
 		err = fmt.Errorf("write: %w", werr)
 	}
-	return report(ctx, stderr, err)
+	return report(ctx, stderr, args, err)
 }
 
-// report prints err as one line and returns the exit status that it means.
-func report(ctx context.Context, stderr io.Writer, err error) int {
+// report prints err as one line, without passwords that a URL in args has, and returns the
+// exit status that it means.
+func report(ctx context.Context, stderr io.Writer, args []string, err error) int {
 	var usage *usageError
 	switch {
 	case err == nil:
@@ -68,13 +79,13 @@ func report(ctx context.Context, stderr io.Writer, err error) int {
 	case errors.Is(err, syscall.EPIPE):
 		return exitFailed // whoever read the output has seen enough
 	case errors.As(err, &usage):
-		fmt.Fprintf(stderr, "sessionctl: %s\n", oneLine(err.Error()))
+		fmt.Fprintf(stderr, "sessionctl: %s\n", oneLine(redacted(err.Error(), args)))
 		return exitUsage
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		fmt.Fprintln(stderr, "sessionctl: interrupted")
 		return exitFailed
 	}
-	fmt.Fprintf(stderr, "sessionctl: %s\n", oneLine(err.Error()))
+	fmt.Fprintf(stderr, "sessionctl: %s\n", oneLine(redacted(err.Error(), args)))
 	return exitFailed
 }
 

@@ -127,12 +127,12 @@ func (a *app) compactCmd() *cobra.Command {
 			if err := a.onlyBolt("compact"); err != nil {
 				return err
 			}
-			// What is wrong with the URL or the file is said as for any other command.
-			err := a.with(cmd.Context(), toChange, func(sessionstore.SessionStore) error { return nil })
-			if err != nil {
-				return err
-			}
 			path, o, err := bolt.ParseURL(a.storeURL())
+			if err == nil && o.Mode == bolt.ReadOnly {
+				return usagef("compact writes the file anew, which mode=ro in its URL forbids")
+			}
+			// What is wrong with the URL or the file is said as for any other command.
+			err = a.with(cmd.Context(), toChange, func(sessionstore.SessionStore) error { return nil })
 			if err != nil {
 				return err
 			}

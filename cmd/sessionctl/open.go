@@ -7,10 +7,12 @@ import (
 	"io/fs"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/sessionstore/sessionstore"
+	"github.com/sessionstore/sessionstore/bolt"
 )
 
 const (
@@ -52,10 +54,28 @@ func (a *app) open(ctx context.Context, want access) (sessionstore.SessionStore,
 		return store, nil
 	case errors.Is(err, sessionstore.ErrInvalid):
 		return nil, &usageError{err}
-	case errors.Is(err, fs.ErrNotExist) && isBolt(raw) && want != toCreate:
-		return nil, fmt.Errorf("%s does not exist; new, import and demo make it", sessionstore.RedactURL(raw))
+	case errors.Is(err, fs.ErrNotExist) && isBolt(raw):
+		if missing := missingFile(raw); missing != nil {
+			return nil, missing
+		}
 	}
 	return nil, err
+}
+
+// missingFile says what of the path of a bolt URL is missing.
+func missingFile(raw string) error {
+	path, o, err := bolt.ParseURL(raw)
+	if err != nil {
+		return nil
+	}
+	shown := sessionstore.RedactURL(raw)
+	if _, err := os.Stat(filepath.Dir(path)); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the directory of %s does not exist", shown)
+	}
+	if o.Mode == bolt.ReadWrite || o.Mode == bolt.ReadOnly {
+		return fmt.Errorf("%s does not exist; new, import and demo make it, but not with mode=%s in its URL", shown, o.Mode)
+	}
+	return fmt.Errorf("%s does not exist; new, import and demo make it", shown)
 }
 
 // with opens the store, does the work and closes it again.

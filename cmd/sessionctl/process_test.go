@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/sessionstore/sessionstore"
@@ -84,7 +85,15 @@ func TestInterrupt(t *testing.T) {
 		t.Skip("a process cannot be sent an interrupt on Windows; run this test on another system")
 	}
 	t.Parallel()
-	for _, args := range [][]string{{"append", "s", "-"}, {"import", "--format", "openai", "-"}} {
+	for _, tt := range []struct {
+		signal os.Signal
+		args   []string
+	}{
+		{os.Interrupt, []string{"append", "s", "-"}},
+		{syscall.SIGTERM, []string{"import", "--format", "openai", "-"}},
+		{syscall.SIGHUP, []string{"import", "--format", "python", "-"}},
+	} {
+		args := tt.args
 		c := newCLI(t)
 		c.ok("new", "--id", "s")
 		cmd := command(t, c.dir, append(args, "--store", c.url)...)
@@ -96,7 +105,7 @@ func TestInterrupt(t *testing.T) {
 		if _, err := io.WriteString(in, strings.Repeat(" ", 1<<20)); err != nil {
 			t.Fatal(err)
 		}
-		if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		if err := cmd.Process.Signal(tt.signal); err != nil {
 			t.Fatal(err)
 		}
 		r := wait()
@@ -137,8 +146,30 @@ func TestBrokenPipe(t *testing.T) {
 	cmd.Stdout = w
 	got := finish(t, cmd)
 	w.Close()
-	if got.code == exitOK || got.err != "" {
-		t.Errorf("exit status %d, standard error %q; want a failure without a word", got.code, got.err)
+	if got.code != exitFailed || got.err != "" {
+		t.Errorf("exit status %d, standard error %q; want 1 without a word", got.code, got.err)
+	}
+}
+
+// An import whose complaints nobody reads any more goes on.
+func TestBrokenStandardError(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	bad, err := filepath.Abs("testdata/openai-bad.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	cmd := command(t, t.TempDir(), "import", "--format", "openai", bad)
+	cmd.Stdout, cmd.Stderr = &out, w
+	err = cmd.Run()
+	w.Close()
+	if want := "imported 2 sessions, 3 messages, 0 skipped\n"; cmd.ProcessState.ExitCode() != exitFailed || out.String() != want {
+		t.Errorf("%v, output %q; want exit status 1 and %q", err, out.String(), want)
 	}
 }
 
@@ -199,6 +230,22 @@ func TestBackupAndCompact(t *testing.T) {
 	}
 	if len(entries) != 3 {
 		t.Errorf("the directory holds %v, want the store and two copies", entries)
+	}
+}
+
+func TestCompactOfReadOnly(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.ok("new")
+	file := filepath.Join(c.dir, "s.db")
+	before, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.url += "?mode=ro"
+	c.fails(exitUsage, []string{"compact", "mode=ro"}, "compact")
+	if after, err := os.Stat(file); err != nil || !os.SameFile(before, after) {
+		t.Errorf("after the refusal: %v, %v; want the same file", after, err)
 	}
 }
 

@@ -60,11 +60,14 @@ func (a *app) rootCmd() *cobra.Command {
 	root.SetOut(a.out)
 	root.SetErr(a.err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		if strings.Contains(err.Error(), "://") { // it may hold a password
+			return usagef("a URL where none belongs: it goes to --store; see %s --help", cmd.CommandPath())
+		}
 		return usagef("%w; see %s --help", err, cmd.CommandPath())
 	})
 	// The default is not the flag's: help would print it, and the variable may hold a
 	// password.
-	root.PersistentFlags().StringVar(&a.storeFlag, "store", "",
+	nameFlag(root.PersistentFlags(), &a.storeFlag, "store",
 		"`URL` of the store (default: SESSIONSTORE_URL, else "+defaultStore+")")
 
 	root.SetHelpCommand(&cobra.Command{
@@ -141,7 +144,8 @@ func (a *app) jsonFlag(cmd *cobra.Command, what string) {
 }
 
 // arguments is a command's positional arguments: exactly the named ones, and any number
-// more of the last if repeat is set. One that is named ID must be a valid id.
+// more of the last if repeat is set. One that is named ID must be a valid id, and one that
+// is named FILE no URL.
 func arguments(repeat bool, names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < len(names) || len(args) > len(names) && !repeat {
@@ -152,14 +156,18 @@ func arguments(repeat bool, names ...string) cobra.PositionalArgs {
 			case want == "":
 				want = "no arguments"
 			}
-			return usagef("%s takes %s; got %d arguments", cmd.Name(), want, len(args))
+			return usagef("%s takes %s; got %s", cmd.Name(), want, count(len(args), "argument"))
 		}
 		for i, arg := range args {
-			if names[min(i, len(names)-1)] != "ID" {
-				continue
-			}
-			if err := sessionstore.CheckID(arg); err != nil {
-				return &usageError{err}
+			switch names[min(i, len(names)-1)] {
+			case "ID":
+				if err := sessionstore.CheckID(arg); err != nil {
+					return &usageError{err}
+				}
+			case "FILE":
+				if strings.Contains(arg, "://") { // it may hold a password
+					return usagef("%s takes a FILE, not a URL; that goes to --store", cmd.Name())
+				}
 			}
 		}
 		return nil

@@ -34,9 +34,9 @@ func (a *app) newCmd() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&s.ID, "id", "", "the session's `ID` (default: a new UUID)")
-	f.StringVar(&s.UserID, "user", "", "`ID` of the user who owns it")
-	f.StringVar(&s.AgentName, "agent", "", "`NAME` of the agent")
+	nameFlag(f, &s.ID, "id", "the session's `ID` (default: a new UUID)")
+	nameFlag(f, &s.UserID, "user", "`ID` of the user who owns it")
+	nameFlag(f, &s.AgentName, "agent", "`NAME` of the agent")
 	f.StringVar(&s.System, "system", "", "instructions for the agent (`TEXT`)")
 	ttl.flag(f, "ttl", "`DURATION` without a change after which the session expires", lifetime)
 	meta.add(f)
@@ -68,9 +68,9 @@ func (a *app) lsCmd() *cobra.Command {
 
 func queryFlags(cmd *cobra.Command, q *sessionstore.SessionQuery) {
 	f := cmd.Flags()
-	f.StringVar(&q.UserID, "user", "", "only sessions of this user `ID`")
-	f.StringVar(&q.AgentName, "agent", "", "only sessions of this agent `NAME`")
-	f.StringVar(&q.ParentID, "parent", "", "only forks of this session `ID`")
+	nameFlag(f, &q.UserID, "user", "only sessions of this user `ID`")
+	nameFlag(f, &q.AgentName, "agent", "only sessions of this agent `NAME`")
+	nameFlag(f, &q.ParentID, "parent", "only forks of this session `ID`")
 	statusFlag(f, &q.Statuses)
 }
 
@@ -138,9 +138,9 @@ func (a *app) updateCmd() *cobra.Command {
 	f.StringArrayVar(&remove, "delete", nil, "remove the metadata `KEY`; may be given again")
 	ttl.flag(f, "ttl", "`DURATION` without a change after which the session expires; 0: never", lifetime)
 	f.BoolVar(&touch, "touch", false, "keep alive: move the expiry without another change")
-	agent.flag(f, "agent", "hand the session to the agent of this `NAME`", anyText)
+	agent.flag(f, "agent", "hand the session to the agent of this `NAME`; empty: to none", anyText)
 	system.flag(f, "system", "other instructions for the agent (`TEXT`)", anyText)
-	version.flag(f, "if-version", "only if the session's version is `N`", seqNumber)
+	version.flag(f, "if-version", "only if the session's version is `N`", versionNumber)
 	a.jsonFlag(cmd, "the session")
 	return cmd
 }
@@ -193,8 +193,8 @@ func (a *app) forkCmd() *cobra.Command {
 	}
 	f := cmd.Flags()
 	at.flag(f, "at", "take the messages up to this `SEQ`; 0: none (default: all)", seqNumber)
-	f.StringVar(&fork.ID, "id", "", "the new session's `ID` (default: a new UUID)")
-	user.flag(f, "user", "`ID` of the user who owns it (default: the other's)", anyText)
+	nameFlag(f, &fork.ID, "id", "the new session's `ID` (default: a new UUID)")
+	user.flag(f, "user", "`ID` of the user who owns it (default: the other's)", notEmpty)
 	meta.add(f)
 	a.jsonFlag(cmd, "the new session")
 	return cmd

@@ -161,8 +161,9 @@ func TestAppendInput(t *testing.T) {
 		name, in string
 		want     []string
 	}{
-		{"second is bad", `{"role":"user","content":"x"}{"role":"robot","content":"x"}`, []string{"robot"}},
-		{"second has no role", `[{"role":"user","content":"x"},{"content":"x"}]`, []string{"role"}},
+		{"second is bad", `{"role":"user","content":"x"}{"role":"robot","content":"x"}`, []string{"standard input: message 2: ", "robot"}},
+		{"second has no role", `[{"role":"user","content":"x"},{"content":"x"}]`, []string{"standard input: message 2: ", "role"}},
+		{"second does not decode", `{"role":"user","content":"x"}{"role":7}`, []string{"standard input: message 2: ", "role"}},
 		{"no JSON", `hello`, []string{"no JSON at byte 1"}},
 		{"cut array", `[{"role":"user"`, []string{"no JSON"}},
 		{"cut object", `{"role":"user"`, []string{"cut off"}},
@@ -170,7 +171,7 @@ func TestAppendInput(t *testing.T) {
 		{"lone surrogate", `{"role":"user","content":"\ud83d"}`, []string{"message 1"}},
 		{"invalid UTF-8", "{\"role\":\"user\",\"content\":\"\xff\"}", []string{"message 1", "UTF-8"}},
 		{"another session's", `{"session_id":"other","role":"user","content":"x"}`, []string{"session_id"}},
-		{"id twice", `[{"message_id":"m","role":"user","content":"x"},{"message_id":"m","role":"user","content":"x"}]`, []string{`"m"`, "twice"}},
+		{"id twice", `[{"message_id":"m","role":"user","content":"x"},{"message_id":"m","role":"user","content":"x"}]`, []string{"message 2: ", `"m"`, "twice"}},
 		{"too many", "[" + strings.TrimSuffix(strings.Repeat(`{"role":"user","content":"x"},`, 1001), ",") + "]", []string{"too large", "1001"}},
 	} {
 		c.failsIn(tt.in, exitFailed, tt.want, "append", "s", "-")

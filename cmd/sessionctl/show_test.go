@@ -4,6 +4,8 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -189,6 +191,30 @@ func TestEscape(t *testing.T) {
 		}
 		if got := lines(tt.in); got != tt.many {
 			t.Errorf("lines(%q) = %q, want %q", tt.in, got, tt.many)
+		}
+	}
+}
+
+// JSON for a terminal says the same without driving it, however its bytes arrive.
+func TestTerminalWriter(t *testing.T) {
+	t.Parallel()
+	const in = "{\"a\":\"é 客 🙂 👩\u200d🚀\u009b\u202e\u007f\ufeff\U000e0041 \\u001b\"}\n"
+	const want = `{"a":"é 客 🙂 👩` + "\u200d" + `🚀\u009b\u202e\u007f\ufeff\udb40\udc41 \u001b"}` + "\n"
+	for _, step := range []int{1, 2, 3, len(in)} {
+		var out bytes.Buffer
+		w := &terminalWriter{w: &out}
+		for at := 0; at < len(in); at += step {
+			part := in[at:min(at+step, len(in))]
+			if n, err := w.Write([]byte(part)); n != len(part) || err != nil {
+				t.Fatalf("Write of %q: %d, %v; want %d, nil", part, n, err, len(part))
+			}
+		}
+		if out.String() != want {
+			t.Errorf("in steps of %d: %q, want %q", step, out.String(), want)
+		}
+		var got, plain any
+		if err := errors.Join(json.Unmarshal(out.Bytes(), &got), json.Unmarshal([]byte(in), &plain)); err != nil || !reflect.DeepEqual(got, plain) {
+			t.Errorf("it reads as %v, %v; want %v", got, err, plain)
 		}
 	}
 }

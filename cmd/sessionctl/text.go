@@ -6,6 +6,7 @@ import (
 	"os"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/mattn/go-runewidth"
@@ -54,6 +55,37 @@ func escape(s string, multiline bool) string {
 		}
 	}
 	return b.String()
+}
+
+// terminalWriter writes as JSON escapes what printable refuses and JSON leaves as it is:
+// the control characters from U+007F on, and those that turn the reading direction. Text
+// for people has none left; JSON has them in strings only.
+type terminalWriter struct {
+	w    io.Writer
+	rest []byte // the beginning of a character that the next Write ends
+}
+
+func (t *terminalWriter) Write(p []byte) (int, error) {
+	in := append(t.rest, p...)
+	out := make([]byte, 0, len(in))
+	for len(in) > 0 && utf8.FullRune(in) {
+		r, n := utf8.DecodeRune(in)
+		switch {
+		case r < 0x7f || r == utf8.RuneError || printable("", 0, r, true):
+			out = append(out, in[:n]...)
+		case r < 0x10000:
+			out = fmt.Appendf(out, `\u%04x`, r)
+		default:
+			high, low := utf16.EncodeRune(r)
+			out = fmt.Appendf(out, `\u%04x\u%04x`, high, low)
+		}
+		in = in[n:]
+	}
+	t.rest = append([]byte(nil), in...)
+	if _, err := t.w.Write(out); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 func printable(s string, i int, r rune, multiline bool) bool {

@@ -28,7 +28,9 @@ func (a *app) importCmd() *cobra.Command {
 		Long: `Add the conversations of a FILE, or with - of standard input, to the store. Each is
 added whole or not at all. A second import of the same file adds nothing. Records that
 cannot be read are reported on standard error, by line or index, and the others
-imported; the exit status is then 1.`,
+imported; the exit status is then 1. In a python file, where a conversation lies in many
+records, one that cannot be read may belong to any: nothing is then imported. Sessions
+whose time to live has run out are left out; standard error says how many.`,
 		Args: arguments(false, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -59,6 +61,10 @@ imported; the exit status is then 1.`,
 				if perr := a.imported(report); err == nil {
 					err = perr
 				}
+				if report.Expired > 0 {
+					fmt.Fprintf(a.err, "sessionctl: %s\n", oneLine(fmt.Sprintf("%s: %s had expired and stayed out",
+						args[0], count(report.Expired, "session"))))
+				}
 				if err == nil && report.Failed > 0 {
 					err = fmt.Errorf("import: %s could not be imported", count(report.Failed, "record"))
 				}
@@ -68,8 +74,8 @@ imported; the exit status is then 1.`,
 	}
 	f := cmd.Flags()
 	f.StringVar(&format, "format", "", "the file's `FORMAT`: "+strings.Join(names, ", "))
-	f.StringVar(&o.UserID, "user", "", "`ID` of the user who owns sessions whose record names none")
-	f.StringVar(&o.AgentName, "agent", "", "`NAME` of the agent of sessions whose record names none")
+	nameFlag(f, &o.UserID, "user", "`ID` of the user who owns sessions whose record names none")
+	nameFlag(f, &o.AgentName, "agent", "`NAME` of the agent of sessions whose record names none")
 	a.jsonFlag(cmd, "the counts")
 	return cmd
 }
@@ -102,8 +108,9 @@ func (a *app) imported(r formats.Report) error {
 			Sessions int64 `json:"sessions"`
 			Messages int64 `json:"messages"`
 			Skipped  int64 `json:"skipped"`
+			Expired  int64 `json:"expired"`
 			Failed   int64 `json:"failed"`
-		}{r.Sessions, r.Messages, r.Skipped, r.Failed})
+		}{r.Sessions, r.Messages, r.Skipped, r.Expired, r.Failed})
 	}
 	return a.say("imported %d sessions, %d messages, %d skipped", r.Sessions, r.Messages, r.Skipped)
 }

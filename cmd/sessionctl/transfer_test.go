@@ -163,8 +163,42 @@ func TestBadRecordsAreReported(t *testing.T) {
 		t.Errorf("standard error %q; want line 2 of the file, and the count", r.err)
 	}
 	r = call(t, "", "--store", c.url, "import", "--json", "--format", "openai", "testdata/openai-bad.jsonl")
-	if want := `{"sessions":0,"messages":0,"skipped":2,"failed":1}` + "\n"; r.code != exitFailed || r.out != want {
+	if want := `{"sessions":0,"messages":0,"skipped":2,"expired":0,"failed":1}` + "\n"; r.code != exitFailed || r.out != want {
 		t.Errorf("exit status %d, output %q; want 1 and %q", r.code, r.out, want)
+	}
+}
+
+// A cut python file adds nothing, so that the whole one can be imported after it.
+func TestCutPythonFile(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	const whole = `{"session_id":"s"}` + "\n" + `{"session_id":"s","role":"user","content":"hello"}`
+	for _, cut := range []string{whole[:len(whole)-1], whole[:len(whole)-1] + "\n" + whole[:18]} {
+		r := call(t, cut, "--store", c.url, "import", "--format", "python", "-")
+		if want := "imported 0 sessions, 0 messages, 0 skipped\n"; r.code != exitFailed || r.out != want || !strings.HasPrefix(r.err, "sessionctl: ") {
+			t.Errorf("import of %q: exit status %d, output %q, standard error %q; want 1, %q and the reason", cut, r.code, r.out, r.err, want)
+		}
+	}
+	if got, want := c.okIn(whole, "import", "--format", "python", "-"), "imported 1 sessions, 1 messages, 0 skipped\n"; got != want {
+		t.Errorf("import of the whole file printed %q, want %q", got, want)
+	}
+}
+
+// Sessions that have expired are left out, but not without a word.
+func TestImportOfExpired(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	const file = `{"session_id":"old","ttl_seconds":1,"created_at":"2020-01-01T00:00:00Z","updated_at":"2020-01-01T00:00:00Z"}` + "\n" + `{"session_id":"s"}`
+	r := call(t, file, "--store", c.url, "import", "--format", "python", "-")
+	if want := "imported 1 sessions, 0 messages, 0 skipped\n"; r.code != exitOK || r.out != want {
+		t.Errorf("exit status %d, output %q; want 0 and %q", r.code, r.out, want)
+	}
+	if want := "sessionctl: -: 1 session had expired and stayed out\n"; r.err != want {
+		t.Errorf("standard error %q, want %q", r.err, want)
+	}
+	r = call(t, file, "--store", c.url, "import", "--json", "--format", "python", "-")
+	if want := `{"sessions":0,"messages":0,"skipped":1,"expired":1,"failed":0}` + "\n"; r.code != exitOK || r.out != want || lineCount(r.err) != 1 {
+		t.Errorf("exit status %d, output %q, standard error %q; want 0, %q and a line", r.code, r.out, r.err, want)
 	}
 }
 

@@ -25,7 +25,7 @@ func TestUsageErrors(t *testing.T) {
 		{"URL without --store", []string{"postgres://app:pw@h/d"}, []string{"--store"}},
 		{"text that is no UTF-8", []string{"append", "s", "\xff"}, []string{"content", "UTF-8"}},
 		{"json where there is none", []string{"export", "--json"}, []string{"--json"}},
-		{"too many arguments", []string{"ls", "x"}, []string{"no arguments", "got 1"}},
+		{"too many arguments", []string{"ls", "x"}, []string{"no arguments", "got 1 argument\n"}},
 		{"missing id", []string{"show"}, []string{"show takes ID", "got 0"}},
 		{"missing ids", []string{"rm"}, []string{"rm takes ID…"}},
 		{"missing text", []string{"append", "s"}, []string{"append takes ID TEXT"}},
@@ -41,6 +41,25 @@ func TestUsageErrors(t *testing.T) {
 		{"negative last", []string{"show", "--last", "-3", "s"}, []string{"--last"}},
 		{"bad duration", []string{"new", "--ttl", "5"}, []string{"--ttl", "90s"}},
 		{"negative duration", []string{"update", "--ttl", "-5s", "s"}, []string{"--ttl"}},
+		{"duration below a microsecond", []string{"new", "--ttl", "0.1ns"}, []string{"--ttl", "1us"}},
+		{"duration of a nanosecond", []string{"update", "--ttl", "1ns", "s"}, []string{"--ttl", "1us"}},
+		{"version 0", []string{"update", "--if-version", "0", "--touch", "s"}, []string{"--if-version", "1 or more"}},
+		{"bad namespace", []string{"new", "--store", "bolt:x.db?namespace=a%00"}, []string{"namespace", "U+0000"}},
+		{"empty store", []string{"ls", "--store", ""}, []string{"--store", "empty"}},
+		{"empty user of a new session", []string{"new", "--user", ""}, []string{"--user", "empty"}},
+		{"empty agent of a new session", []string{"new", "--agent="}, []string{"--agent", "empty"}},
+		{"empty id of a new session", []string{"new", "--id", ""}, []string{"--id", "empty"}},
+		{"empty user of a list", []string{"ls", "--user", ""}, []string{"--user", "empty"}},
+		{"empty agent of a list", []string{"ls", "--agent", ""}, []string{"--agent", "empty"}},
+		{"empty parent of a list", []string{"ls", "--parent", ""}, []string{"--parent", "empty"}},
+		{"empty user of an export", []string{"export", "--user", ""}, []string{"--user", "empty"}},
+		{"empty user of an import", []string{"import", "--format", "openai", "--user", "", "-"}, []string{"--user", "empty"}},
+		{"empty agent of an import", []string{"import", "--format", "openai", "--agent", "", "-"}, []string{"--agent", "empty"}},
+		{"empty user of a fork", []string{"fork", "--user", "", "s"}, []string{"--user", "empty"}},
+		{"empty id of a fork", []string{"fork", "--id", "", "s"}, []string{"--id", "empty"}},
+		{"empty id of a message", []string{"append", "--id", "", "s", "x"}, []string{"--id", "empty"}},
+		{"empty id of a call", []string{"append", "--call-id", "", "s", "x"}, []string{"--call-id", "empty"}},
+		{"memory's timeout", []string{"ls", "--store", "memory:?timeout=soon"}, []string{"timeout"}},
 		{"unknown role", []string{"append", "--role", "robot", "s", "x"}, []string{"--role", "assistant"}},
 		{"role for standard input", []string{"append", "--role", "user", "s", "-"}, []string{"--role"}},
 		{"seq that is no number", []string{"rewind", "s", "x"}, []string{`"x"`, "sequence number"}},
@@ -53,7 +72,7 @@ func TestUsageErrors(t *testing.T) {
 		{"unknown format", []string{"import", "--format", "xml", "x"}, []string{`"xml"`, "sharegpt"}},
 		{"ids and filters", []string{"export", "--user", "u", "s"}, []string{"either"}},
 		{"store without a scheme", []string{"ls", "--store", "sessions.db"}, []string{"scheme", "bolt:PATH"}},
-		{"unknown scheme", []string{"ls", "--store", "sqlite:x"}, []string{"sqlite:x", "bolt"}},
+		{"unknown scheme", []string{"ls", "--store", "sqlite:x"}, []string{"sqlite:…", "bolt"}},
 		{"unknown mode", []string{"ls", "--store", "bolt:x.db?mode=all"}, []string{"mode"}},
 		{"compact of another backend", []string{"compact", "--store", "memory:"}, []string{"compact", "bolt"}},
 		{"backup of another backend", []string{"backup", "--store", "memory:", "x"}, []string{"backup", "bolt"}},
@@ -156,7 +175,21 @@ func TestModeOfTheURL(t *testing.T) {
 	}
 	c := newCLI(t)
 	c.url += "?mode=rw"
-	c.fails(exitFailed, []string{"s.db"}, "new")
+	c.fails(exitFailed, []string{"s.db does not exist", "mode=rw"}, "new")
+	c.noFiles()
+}
+
+func TestMissingDirectory(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.url = strings.Replace(c.url, "s.db", "no/s.db", 1)
+	for _, args := range [][]string{{"new"}, {"ls"}, {"demo"}} {
+		r := call(t, "", append([]string{"--store", c.url}, args...)...)
+		c.complains(r, exitFailed, []string{"the directory of " + c.url + " does not exist"}, args)
+		if n := strings.Count(r.err, "no/s.db"); n != 1 {
+			t.Errorf("sessionctl %q: standard error %q names the path %d times, want once", args, r.err, n)
+		}
+	}
 	c.noFiles()
 }
 
@@ -192,6 +225,42 @@ func TestStoreFromTheEnvironment(t *testing.T) {
 	}
 }
 
+// A URL that went to the wrong place is not shown either.
+func TestSecretsInTheWrongPlace(t *testing.T) {
+	t.Parallel()
+	const secret = "hun ter2\""
+	const url = "postgres://app:" + secret + "@db.example.com/x"
+	for _, args := range [][]string{
+		{"-store=" + url, "ls"}, {"--stor=" + url, "ls"}, {"ls", "-s" + url}, {"--store", url, "ls"}, {url},
+		{"ls", "--limit=" + url}, {"ls", "--limit", url}, {"ls", "--status", url}, {"ls", "--json=" + url}, {"ls", url},
+		{"new", "--ttl", url}, {"new", "--set", url}, {"append", "--role", url, "s", "x"}, {"rewind", "s", url}, {"fork", "--at", url, "s"},
+		{"import", "--format", url, "x"}, {"import", "--format", "openai", url}, {"show", url}, {"rm", url}, {"backup", url},
+		{"help", url}, {"completion", url}, {"completion", "bash", url}, {"pause", url + "\x00"}, {"show", strings.Repeat("x", 30) + url},
+	} {
+		c := newCLI(t)
+		c.ok("new", "--id", "s")
+		r := call(t, "", append([]string{"--store", c.url}, args...)...)
+		if r.code == exitOK || strings.Contains(r.out+r.err, "ter2") {
+			t.Errorf("sessionctl %q: exit status %d, output %q, standard error %q; want a failure without the secret", args, r.code, r.out, r.err)
+		}
+	}
+}
+
+func TestRedacted(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ text, want string }{
+		{`no URL: a@b`, `no URL: a@b`},
+		{`open redis://h:6379/0: no route`, `open redis://h:6379/0: no route`},
+		{`get "postgres://u:hunter2@h/d": gone`, `get "postgres://h/d": gone`},
+		{`get "postgres://u:hunter2`, `get "postgres:…`},
+		{`(see mongodb://u:hunter2@h/d?x=y).`, `(see mongodb://h/d).`},
+	} {
+		if got := redacted(tt.text, nil); got != tt.want {
+			t.Errorf("redacted(%q) = %q, want %q", tt.text, got, tt.want)
+		}
+	}
+}
+
 func TestSecretsAreNotShown(t *testing.T) {
 	t.Parallel()
 	const secret = "hunter2"
@@ -199,6 +268,8 @@ func TestSecretsAreNotShown(t *testing.T) {
 		"postgres://app:" + secret + "@db.example.com/x",
 		"sqlite://app:" + secret + "@db.example.com/x",
 		"bolt:no.db?key=" + secret,
+		"host=/cloudsql/p:r:i password=" + secret,
+		"redis:" + secret,
 		"app:" + secret + "@db.example.com",
 	} {
 		for _, args := range [][]string{{"ls"}, {"demo"}, {"compact"}, {"ls", "--help"}, {"backup", "-"}} {

@@ -1,4 +1,4 @@
 package testenv
 
 // kinds are the servers that Missing looks for.
-var kinds = []server{postgresKind, redisKind}
+var kinds = []server{postgresKind, pgbouncerKind, redisKind}

@@ -27,14 +27,14 @@ make_room(remains, id)
 local all, bytes = tonumber(src.message_count), tonumber(src.bytes)
 local count = all
 if at ~= src.last_seq then
-  count = redis.call('ZCOUNT', KEYS[7], '-inf', at)
+  count = call('ZCOUNT', KEYS[7], '-inf', at)
 end
 
 -- each calls f with the messages from low to high and their seqs, some at a time.
 local function each(low, high, f)
   local offset = 0
   repeat
-    local some = redis.call('ZRANGEBYSCORE', KEYS[7], low, high, 'WITHSCORES', 'LIMIT', text(offset), text(CHUNK))
+    local some = call('ZRANGEBYSCORE', KEYS[7], low, high, 'WITHSCORES', 'LIMIT', text(offset), text(CHUNK))
     if #some > 0 then
       f(some)
     end
@@ -45,9 +45,9 @@ end
 if count == 0 then
   bytes = 0
 else
-  redis.call('ZRANGESTORE', KEYS[2], KEYS[7], '-inf', at, 'BYSCORE')
+  call('ZRANGESTORE', KEYS[2], KEYS[7], '-inf', at, 'BYSCORE')
   if 2 * count > all then
-    redis.call('COPY', KEYS[8], KEYS[3])
+    call('COPY', KEYS[8], KEYS[3])
     if count < all then
       each('(' .. at, '+inf', function(some)
         local ids = {}
@@ -55,7 +55,7 @@ else
           ids[#ids + 1] = id_of(some[i])
           bytes = bytes - #some[i]
         end
-        redis.call('HDEL', KEYS[3], unpack(ids))
+        call('HDEL', KEYS[3], unpack(ids))
       end)
     end
   else
@@ -67,13 +67,13 @@ else
         h[#h + 1] = some[i + 1]
         bytes = bytes + #some[i]
       end
-      redis.call('HSET', KEYS[3], unpack(h))
+      call('HSET', KEYS[3], unpack(h))
     end)
   end
 end
 
 local updated, expires = moved(now, child.ttl, now)
-redis.call('HSET', KEYS[1], 'format', FORMAT, 'gen', child.gen, 'session', child.session,
+call('HSET', KEYS[1], 'format', FORMAT, 'gen', child.gen, 'session', child.session,
   'status', 'active', 'user', child.user, 'parent', child.parent, 'fork_seq', at,
   'updated', updated, 'expires', expires, 'ttl', child.ttl, 'last_seq', at,
   'message_count', text(count), 'bytes', text(bytes), 'version', '1', 'ops', '')

@@ -11,8 +11,8 @@ if why == 'format' then
   return { why }
 end
 if not remains then
-  redis.call('UNLINK', KEYS[2], KEYS[3])
-  redis.call('ZREM', KEYS[5], id)
+  call('UNLINK', KEYS[2], KEYS[3])
+  call('ZREM', KEYS[5], id)
   return { 'gone' }
 end
 remove(remains, id)

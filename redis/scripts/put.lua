@@ -11,7 +11,7 @@ if reply then
   return reply
 end
 if token ~= '' then
-  if not redis.call('ZSCORE', KEYS[6], token) then
+  if not call('ZSCORE', KEYS[6], token) then
     return { 'lost' }
   end
   if staged_twice(KEYS[8], FIRST) then
@@ -21,12 +21,12 @@ end
 
 make_room(remains, id)
 if token ~= '' then
-  redis.call('RENAME', KEYS[7], KEYS[2])
-  redis.call('RENAME', KEYS[8], KEYS[3])
-  redis.call('ZREM', KEYS[6], token)
+  call('RENAME', KEYS[7], KEYS[2])
+  call('RENAME', KEYS[8], KEYS[3])
+  call('ZREM', KEYS[6], token)
 end
 put_messages(KEYS[2], KEYS[3], FIRST)
-redis.call('HSET', KEYS[1], 'format', FORMAT, 'gen', gen, 'session', ARGV[5], 'status', ARGV[6],
+call('HSET', KEYS[1], 'format', FORMAT, 'gen', gen, 'session', ARGV[5], 'status', ARGV[6],
   'user', ARGV[7], 'parent', ARGV[8], 'fork_seq', ARGV[9], 'updated', ARGV[10], 'expires', ARGV[11],
   'ttl', ARGV[12], 'last_seq', ARGV[13], 'message_count', ARGV[14], 'bytes', ARGV[15],
   'version', ARGV[16], 'ops', '')

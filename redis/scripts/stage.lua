@@ -4,12 +4,12 @@
 local token, now, first = ARGV[1], ARGV[2], ARGV[3] == '1'
 local FIRST = 4
 
-if not first and not redis.call('ZSCORE', KEYS[1], token) then
+if not first and not call('ZSCORE', KEYS[1], token) then
   return { 'lost' }
 end
 if staged_twice(KEYS[3], FIRST) then
   return { 'twice' }
 end
 put_messages(KEYS[2], KEYS[3], FIRST)
-redis.call('ZADD', KEYS[1], now, token)
+call('ZADD', KEYS[1], now, token)
 return { 'ok' }

@@ -15,7 +15,7 @@ if s.gen ~= gen or s.version ~= version then
   return { 'changed' }
 end
 local updated, expires = moved(s.updated, ttl, now)
-redis.call('HSET', KEYS[1], 'session', ARGV[7], 'status', ARGV[8], 'ttl', ttl, 'version', ARGV[10],
+call('HSET', KEYS[1], 'session', ARGV[7], 'status', ARGV[8], 'ttl', ttl, 'version', ARGV[10],
   'updated', updated, 'expires', expires, 'ops', noted(s, token))
 reindex(s, updated, id)
 expire_at(expires, id)
