@@ -20,12 +20,18 @@ help: ## print the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: test
-test: ## run all tests, in every module
-	@set -e; for m in $(CODE); do echo "== go test ./... in $$m"; (cd $$m && go test $(TESTFLAGS) ./...); done
+test: servers ## run all tests, in every module, with the servers they need
+	@set -e; for m in $(CODE); do echo "== go test ./... in $$m"; (cd $$m && go test -timeout 30m $(TESTFLAGS) ./...); done
+
+# Servers that a variable of the environment does not name are started by the tests from
+# what is installed; this installs what is missing, where apt-get and root allow it.
+.PHONY: servers
+servers:
+	@go run ./internal/testenv/ensure
 
 .PHONY: race
 race: ## run the tests of the library and the command with the race detector
-	@$(MAKE) --no-print-directory test CODE='$(SHIPPED)' TESTFLAGS='-race -timeout 30m $(TESTFLAGS)'
+	@$(MAKE) --no-print-directory test CODE='$(SHIPPED)' TESTFLAGS='-race $(TESTFLAGS)'
 
 .PHONY: demo
 demo: ## run the main job: a conversation's whole life in the embedded store
@@ -66,7 +72,7 @@ $(LINT): tools/go.mod tools/go.sum
 
 .PHONY: lint
 lint: $(LINT) ## run golangci-lint in every module (the first time it is built, some minutes)
-	@set -e; for m in $(CODE); do echo "== golangci-lint in $$m"; (cd $$m && $(CURDIR)/$(LINT) run --config $(CURDIR)/.golangci.yml ./...); done
+	@set -e; for m in $(CODE); do echo "== golangci-lint in $$m"; (cd $$m && $(CURDIR)/$(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...); done
 
 .PHONY: cover
 cover: ## print what of root, memory and bolt the tests cover, and the functions they miss

@@ -229,7 +229,7 @@ func TestRestoreRefuses(t *testing.T) {
 	} {
 		store := newStore(t, nil)
 		callCtx := t.Context()
-		if c.want == context.Canceled {
+		if errors.Is(c.want, context.Canceled) {
 			callCtx = ctx
 		}
 		if _, err := store.RestoreSession(callCtx, session, c.messages); !errors.Is(err, c.want) {

@@ -45,7 +45,7 @@ func (c *watched) Write(b []byte) (int, error) {
 func (c *watched) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if c.sent.Load() {
-		_ = c.Conn.Close()
+		_ = c.Close()
 		return 0, net.ErrClosed
 	}
 	return n, err

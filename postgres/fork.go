@@ -65,7 +65,7 @@ func (h *handle) forkSession(ctx context.Context, id string, f sessionstore.Fork
 			return out, err
 		}
 		args = append(args, id, sid, src.Version, now, h.owner, f.AtSeq)
-		moved, err := false, error(nil)
+		moved := false
 		var last, count *int64
 		err = retry(ctx, func() error {
 			b := &pgx.Batch{}

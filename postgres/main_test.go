@@ -136,15 +136,15 @@ func (d *database) backend() storetest.Backend {
 
 // TestConformance has pools with the driver's defaults.
 func TestConformance(t *testing.T) {
-	t.Parallel()
 	storetest.Run(t, newDatabase(t, nil).backend())
 }
 
-// TestConformanceOneConnection has one connection in a pool (field report S39), and no
-// prepared statements.
-func TestConformanceOneConnection(t *testing.T) {
-	t.Parallel()
-	storetest.Run(t, newDatabase(t, func(c *pgxpool.Config) {
+// TestConformancePgbouncer has one connection in each pool (field report S39), and a
+// pooler behind them that gives each transaction another one, which prepared statements
+// do not survive (O07).
+func TestConformancePgbouncer(t *testing.T) {
+	skipShort(t)
+	storetest.Run(t, newDatabaseAt(t, testenv.Pgbouncer(t), func(c *pgxpool.Config) {
 		c.MaxConns = 1
 		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
 	}).backend())
@@ -153,18 +153,15 @@ func TestConformanceOneConnection(t *testing.T) {
 // TestConformanceSerializable has an isolation that turns transactions down for what
 // others did, and the protocol that carries everything as text.
 func TestConformanceSerializable(t *testing.T) {
-	t.Parallel()
+	skipShort(t)
 	storetest.Run(t, newDatabase(t, func(c *pgxpool.Config) {
 		c.ConnConfig.RuntimeParams["default_transaction_isolation"] = "serializable"
 		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 	}).backend())
 }
 
-// TestConformancePgbouncer has a pooler in between that gives each transaction another
-// connection: field report O07.
-func TestConformancePgbouncer(t *testing.T) {
-	t.Parallel()
-	storetest.Run(t, newDatabaseAt(t, testenv.Pgbouncer(t), func(c *pgxpool.Config) {
-		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
-	}).backend())
+func skipShort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short: the suite runs once, with the driver's defaults; leave it out to run it in other modes")
+	}
 }

@@ -188,7 +188,7 @@ func chain(err error) []error {
 		return nil
 	}
 	all := []error{err}
-	switch u := err.(type) {
+	switch u := err.(type) { //nolint:errorlint // it walks the chain itself
 	case interface{ Unwrap() error }:
 		all = append(all, chain(u.Unwrap())...)
 	case interface{ Unwrap() []error }:

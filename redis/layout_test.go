@@ -40,7 +40,7 @@ func newFixture(t *testing.T, o redis.Options) *fixture {
 	if f.Store, err = redis.New(f.client, &o); err != nil {
 		t.Fatalf("New: got %v, want nil", err)
 	}
-	t.Cleanup(func() { f.Store.Close() })
+	t.Cleanup(func() { f.Close() })
 	return f
 }
 
@@ -298,7 +298,7 @@ func TestAbandoned(t *testing.T) {
 			panic(died)
 		}
 	})
-	if err != died {
+	if !errors.Is(err, died) {
 		t.Fatalf("RestoreSession: got %v, want the iterator's panic", err)
 	}
 	staged := f.keys(t)

@@ -294,7 +294,7 @@ func (r *race) bareList() func() {
 		p.ZAdd(r.ctx, key+"index", goredis.Z{Score: float64(n), Member: id})
 	})
 	return func() {
-		ids, err := r.client.ZRevRange(r.ctx, key+"index", 0, listed-1).Result()
+		ids, err := r.client.ZRangeArgs(r.ctx, goredis.ZRangeArgs{Key: key + "index", Start: 0, Stop: listed - 1, Rev: true}).Result()
 		r.must(err)
 		cmds := make([]*goredis.MapStringStringCmd, len(ids))
 		_, err = r.client.Pipelined(r.ctx, func(p goredis.Pipeliner) error {

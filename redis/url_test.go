@@ -98,7 +98,7 @@ func TestCredentials(t *testing.T) {
 // everything returns all texts of an error and of those that it wraps.
 func everything(err error) []string {
 	out := []string{err.Error(), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)}
-	switch e := err.(type) {
+	switch e := err.(type) { //nolint:errorlint // each error of the tree in turn
 	case interface{ Unwrap() error }:
 		if inner := e.Unwrap(); inner != nil {
 			out = append(out, everything(inner)...)

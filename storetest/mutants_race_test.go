@@ -15,7 +15,7 @@ import (
 
 // window lets the others run for a while, at a place where a fault has its window.
 func window() {
-	for start := time.Now(); time.Since(start) < 200*time.Microsecond; {
+	for start := time.Now(); time.Since(start) < 2*time.Millisecond; {
 		runtime.Gosched()
 	}
 }

@@ -84,6 +84,9 @@ func concurrentReads(e *env) {
 			if p.Session.LastSeq < got.Seq {
 				e.Errorf("the Session of that page\n  got:  LastSeq %d\n  want: at least %d", p.Session.LastSeq, got.Seq)
 			}
+			if p := r.messages("s", sessionstore.MessageQuery{}); int64(len(p.Messages)) < got.Seq {
+				e.Errorf("ListMessages of all by another handle, right after AppendMessages returned Seq %d\n  got:  %d messages\n  want: at least that", got.Seq, len(p.Messages))
+			}
 			if s := r.get("s"); s.LastSeq < got.Seq || s.MessageCount < got.Seq {
 				e.Errorf("GetSession by another handle, right after AppendMessages returned Seq %d\n  got:  LastSeq %d, MessageCount %d\n  want: at least that", got.Seq, s.LastSeq, s.MessageCount)
 			}

@@ -376,6 +376,8 @@ func durableKilled(e *env) {
 		}
 	}
 	acked := ch.kill()
+	// What it had sent may still be on its way to a server: from here on it is refused.
+	c.setStatus("s", sessionstore.StatusPaused)
 	msgs := c.history("s")
 	there := map[string]bool{}
 	for _, m := range msgs {
@@ -390,5 +392,6 @@ func durableKilled(e *env) {
 	if n := len(msgs); n < len(acked) || n > len(acked)+writers+1 {
 		e.Errorf("the history after a process with %d writers was killed\n  got:  %d messages, %d acknowledged\n  want: those, and at most one more of each writer", writers, n, len(acked))
 	}
+	c.setStatus("s", sessionstore.StatusActive)
 	e.wantSeqs("an append after it", c.say("s", "w9 0"), int64(len(msgs)+1))
 }

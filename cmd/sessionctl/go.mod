@@ -1,6 +1,6 @@
 module github.com/sessionstore/sessionstore/cmd/sessionctl
 
-go 1.26
+go 1.26.0
 
 require (
 	github.com/mattn/go-runewidth v0.0.24
@@ -15,7 +15,7 @@ require (
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect
 	go.etcd.io/bbolt v1.5.0 // indirect
-	golang.org/x/sys v0.45.0 // indirect
+	golang.org/x/sys v0.48.0 // indirect
 )
 
 replace github.com/sessionstore/sessionstore => ../../

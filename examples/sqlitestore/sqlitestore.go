@@ -214,7 +214,7 @@ func query[T any](tx *step, decode func([]byte) (T, error), query string, args .
 			}
 		}
 		if rows != nil {
-			err = cmp.Or(err, rows.Err(), rows.Close())
+			err = cmp.Or(err, rows.Err(), rows.Close()) //nolint:sqlclosecheck // its error counts
 		}
 		tx.err = cmp.Or(tx.err, err)
 	}

@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"context"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +17,7 @@ var postgresKind = server{
 	ready:    "database system is ready to accept connections",
 	account:  "postgres", // it refuses to run as root
 	prepare: func(bin map[string]string, dir string) *exec.Cmd {
-		return exec.Command(bin["initdb"], "-D", filepath.Join(dir, "data"), "-U", "postgres",
+		return exec.CommandContext(context.Background(), bin["initdb"], "-D", filepath.Join(dir, "data"), "-U", "postgres",
 			"--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync")
 	},
 	// Without fsync: what is durable after a power cut is PostgreSQL's to test.

@@ -2,6 +2,7 @@ package testenv
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -102,7 +103,7 @@ func joinCluster(nodes []string) error {
 		if err != nil {
 			return err
 		}
-		defer c.Close()
+		defer func() { _ = c.Close() }()
 		conns[i] = c
 		first, last := clusterSlots*i/len(nodes), clusterSlots*(i+1)/len(nodes)-1
 		if _, err := c.do("CLUSTER ADDSLOTSRANGE %d %d", first, last); err != nil {
@@ -154,7 +155,8 @@ type redisConn struct {
 }
 
 func dialRedis(address string, deadline time.Time) (*redisConn, error) {
-	c, err := net.DialTimeout("tcp", address, time.Until(deadline))
+	dialer := net.Dialer{Deadline: deadline}
+	c, err := dialer.DialContext(context.Background(), "tcp", address)
 	if err != nil {
 		return nil, err
 	}

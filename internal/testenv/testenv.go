@@ -11,6 +11,7 @@ package testenv
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -187,7 +188,7 @@ rm -rf "$dir"`
 // run starts the server under the keeper. The goroutine that reads its output lives as
 // long as it does.
 func (k server) run(command []string, dir string, account account) error {
-	cmd := exec.Command("/bin/sh", append([]string{"-c", keeper, "sh", dir}, command...)...)
+	cmd := exec.CommandContext(context.Background(), "/bin/sh", append([]string{"-c", keeper, "sh", dir}, command...)...)
 	cmd.Dir = dir
 	account.apply(cmd)
 	detach(cmd)
@@ -249,10 +250,10 @@ func awaitLine(r io.Reader, text string) error {
 }
 
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	l, err := new(net.ListenConfig).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return 0, err
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	port := l.Addr().(*net.TCPAddr).Port
+	return port, l.Close()
 }

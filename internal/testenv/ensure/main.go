@@ -4,6 +4,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -22,10 +23,17 @@ func main() {
 		return
 	}
 	fmt.Println("installing for the tests:", missing)
-	install := exec.Command(apt, append([]string{"install", "-y", "--no-install-recommends"}, missing...)...)
-	install.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-	install.Stdout, install.Stderr = os.Stdout, os.Stderr
-	if err := install.Run(); err != nil {
-		fmt.Println("apt-get failed, so they are not tested:", err)
+	// A list of packages that is out of date names versions that are gone. RUNLEVEL keeps
+	// the packages from starting services of the system's: the tests start their own.
+	for _, args := range [][]string{
+		{"update", "-q"},
+		append([]string{"install", "-q", "-y", "--no-install-recommends"}, missing...),
+	} {
+		run := exec.CommandContext(context.Background(), apt, args...)
+		run.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive", "RUNLEVEL=1")
+		run.Stdout, run.Stderr = os.Stdout, os.Stderr
+		if err := run.Run(); err != nil {
+			fmt.Printf("apt-get %s failed, so they may not be tested: %v\n", args[0], err)
+		}
 	}
 }
