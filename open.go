@@ -44,10 +44,11 @@ var known = map[string]string{
 	"memory": "memory", "bolt": "bolt",
 	"postgres": "postgres", "postgresql": "postgres",
 	"redis": "redis", "rediss": "redis", "redis+cluster": "redis",
-	"mongodb": "mongo", "mongodb+srv": "mongo",
+	"mongodb": "", "mongodb+srv": "", // reserved
 }
 
-// Open opens the store that the URL names:
+// Open opens the store that the URL names (of MongoDB the scheme is reserved, its backend
+// is not part of this version):
 //
 //	memory:                     lost with the process
 //	bolt:PATH                   one file (mode 0600), made if it is missing
@@ -72,7 +73,7 @@ func Open(ctx context.Context, rawURL string) (SessionStore, error) {
 	open := openers.m[scheme]
 	openers.RUnlock()
 	if open == nil {
-		if pkg, ok := known[scheme]; ok {
+		if pkg, ok := known[scheme]; ok && pkg != "" {
 			return nil, invalid("url", "the scheme %q is not registered: import _ %q", scheme,
 				"github.com/sessionstore/sessionstore/"+pkg)
 		}
