@@ -229,3 +229,23 @@ func TestManagerSessions(t *testing.T) {
 		t.Errorf("Update: got %+v, %v", s, err)
 	}
 }
+
+func TestCheckName(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]error{"": nil, "a/b {c}": nil, "a\n": sessionstore.ErrInvalid, strings.Repeat("x", 256): sessionstore.ErrInvalid} {
+		err := sessionstore.CheckName("namespace", name)
+		wantErr(t, fmt.Sprintf("CheckName(%.20q)", name), err, want)
+		var invalid *sessionstore.InvalidError
+		if err != nil && (!errors.As(err, &invalid) || invalid.Field != "namespace") {
+			t.Errorf("CheckName(%.20q): got %v, want an *InvalidError of namespace", name, err)
+		}
+	}
+}
+
+func TestAppendIDs(t *testing.T) {
+	t.Parallel()
+	a := prepare(t, "s", sessionstore.Message{ID: "b", Role: "user"}, sessionstore.Message{ID: "a", Role: "user"})
+	if got := a.IDs(); len(got) != 2 || got[0] != "b" || got[1] != "a" {
+		t.Errorf("IDs: got %q, want b, a", got)
+	}
+}
