@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -85,6 +86,11 @@ func TestInterrupt(t *testing.T) {
 		t.Skip("a process cannot be sent an interrupt on Windows; run this test on another system")
 	}
 	t.Parallel()
+	// A signal that is ignored here, as under nohup, would be ignored by the command too; one
+	// that is caught is not inherited.
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	defer signal.Stop(caught)
 	for _, tt := range []struct {
 		signal os.Signal
 		args   []string
