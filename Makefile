@@ -30,8 +30,8 @@ servers:
 	@go run ./internal/testenv/ensure
 
 .PHONY: race
-race: ## run the tests of the library and the command with the race detector
-	@$(MAKE) --no-print-directory test CODE='$(SHIPPED)' TESTFLAGS='-race $(TESTFLAGS)'
+race: ## the tests of the library and the command with the race detector, each backend once
+	@$(MAKE) --no-print-directory test CODE='$(SHIPPED)' TESTFLAGS='-race -short $(TESTFLAGS)'
 
 .PHONY: demo
 demo: ## run the main job: a conversation's whole life in the embedded store
