@@ -8,8 +8,6 @@ import (
 	"slices"
 )
 
-var errEmptyPage = errors.New("the store returned an empty page and says there are more messages")
-
 // reread runs read, and again if the history was truncated or its session replaced
 // meanwhile.
 func reread[T any](read func() (T, error)) (T, error) {

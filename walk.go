@@ -10,6 +10,8 @@ import (
 // of one reading: what was read so far is not one state of it. The reader starts again.
 var errMoved = errors.New("history changed while it was read")
 
+var errEmptyPage = errors.New("the store returned an empty page and says there are more messages")
+
 // maxRereads bounds how often a reader starts again after errMoved.
 const maxRereads = 10
 
@@ -40,7 +42,7 @@ func snapshot(ctx context.Context, store SessionStore, id string, q MessageQuery
 			if n := len(page.Messages); n > 0 {
 				q.AfterSeq = page.Messages[n-1].Seq
 			} else {
-				yield(MessagePage{}, errors.New("the store returned an empty page and says there are more messages"))
+				yield(MessagePage{}, errEmptyPage)
 				return
 			}
 		}
