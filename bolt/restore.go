@@ -81,7 +81,13 @@ func (st *staging) add(ctx context.Context, m sessionstore.Message) error {
 	if st.ids[m.ID] {
 		return errRepeatedID(m.ID)
 	}
-	record, err := appendMessage(nil, m)
+	// Room from the start for a large text: growing by steps would leave several times its
+	// size behind.
+	room := 512
+	if m.Content.IsText() {
+		room += len(m.Content.String())
+	}
+	record, err := appendMessage(make([]byte, 0, room), m)
 	if err != nil {
 		return err
 	}
