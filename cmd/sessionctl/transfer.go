@@ -14,8 +14,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// importMemory is about how much memory an import takes at most, whatever the file's
-// size: a few of its largest records.
+// importMemory is what the garbage collector aims at during an import, whatever the file's
+// size. Records near the largest size go above it for a moment: one with messages of 3 MB
+// was measured at 52 MB.
 const importMemory = 40 << 20
 
 func (a *app) importCmd() *cobra.Command {
