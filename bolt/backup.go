@@ -29,10 +29,10 @@ func (s *Store) Backup(ctx context.Context, w io.Writer) (int64, error) {
 }
 
 func (s *Store) backup(ctx context.Context, w io.Writer) (n int64, err error) {
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.leave()
+	defer s.scope.Leave()
 	dir := filepath.Dir(s.db.Path())
 	if s.db.IsReadOnly() {
 		dir = os.TempDir()

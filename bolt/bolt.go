@@ -2,7 +2,6 @@ package bolt
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"go.etcd.io/bbolt"
 
 	"github.com/sessionstore/sessionstore"
+	"github.com/sessionstore/sessionstore/internal/scope"
 )
 
 // Options are the settings of a store. The zero value is ready to use.
@@ -22,17 +22,6 @@ type Options struct {
 	// Namespace separates applications in one file. Empty is a namespace like any other;
 	// one that is not empty follows the rule of ids, see [sessionstore.CheckID].
 	Namespace string
-}
-
-func (o *Options) check() error {
-	if o.Namespace == "" {
-		return nil
-	}
-	err := sessionstore.CheckID(o.Namespace)
-	if inv, ok := errors.AsType[*sessionstore.InvalidError](err); ok {
-		return &sessionstore.InvalidError{Field: "namespace", Reason: inv.Reason}
-	}
-	return err
 }
 
 // Store is a [sessionstore.SessionStore] in a bbolt database. It is safe for use by any
@@ -68,23 +57,19 @@ func New(db *bbolt.DB, o *Options) (*Store, error) {
 	if db == nil {
 		return nil, &sessionstore.InvalidError{Field: "db", Reason: "must not be nil"}
 	}
-	if err := o.check(); err != nil {
+	if err := scope.CheckNamespace(o.Namespace); err != nil {
 		return nil, err
-	}
-	now := o.Now
-	if now == nil {
-		now = time.Now
 	}
 	names := newSpaceNames(o.Namespace)
 	return &Store{handle: handle{
-		db: db, writer: acquireWriter(db), names: &names, now: now, guard: &sessionstore.Guard{},
+		db: db, writer: acquireWriter(db), names: &names, now: scope.Clock(o.Now), scope: scope.New(),
 	}}, nil
 }
 
 // Close makes later calls fail with ErrStoreClosed and waits for those in flight. It
 // closes the database only if Open opened it.
 func (s *Store) Close() error {
-	if !s.guard.Close() {
+	if !s.scope.Close() {
 		return nil
 	}
 	s.writer.release()
@@ -103,9 +88,7 @@ type handle struct {
 	writer *writer
 	names  *spaceNames
 	now    func() time.Time
-	guard  *sessionstore.Guard
-	parent *handle // of a view
-	owner  string  // of a view; "": all sessions
+	scope  scope.Scope
 }
 
 // view is a store confined to one owner.
@@ -114,51 +97,19 @@ type view struct{ handle }
 // ForUser returns a view confined to one owner; see [sessionstore.ForUser]. The owner is
 // checked within the transactions. The view has neither Backup nor PurgeExpired.
 func (h *handle) ForUser(userID string) sessionstore.SessionStore {
-	if h.owner != "" && userID != h.owner {
-		return sessionstore.Unusable(errOtherUser())
-	}
-	if err := sessionstore.CheckID(userID); err != nil {
-		var inv *sessionstore.InvalidError
-		if errors.As(err, &inv) {
-			err = &sessionstore.InvalidError{Field: "user_id", Reason: inv.Reason}
-		}
+	viewed, err := h.scope.View(userID)
+	if err != nil {
 		return sessionstore.Unusable(err)
 	}
 	v := &view{*h}
-	v.guard, v.parent, v.owner = &sessionstore.Guard{}, h, userID
+	v.scope = viewed
 	return v
-}
-
-func errOtherUser() error {
-	return &sessionstore.InvalidError{Field: "user_id", Reason: "the store is confined to another user"}
 }
 
 // Close closes the view, not the store.
 func (v *view) Close() error {
-	v.guard.Close()
+	v.scope.Close()
 	return nil
-}
-
-// enter begins a call on the handle and on those that it is a view of.
-func (h *handle) enter(ctx context.Context) error {
-	if err := h.guard.Enter(ctx); err != nil {
-		return err
-	}
-	if h.parent == nil {
-		return nil
-	}
-	if err := h.parent.enter(ctx); err != nil {
-		h.guard.Leave()
-		return err
-	}
-	return nil
-}
-
-func (h *handle) leave() {
-	if h.parent != nil {
-		h.parent.leave()
-	}
-	h.guard.Leave()
 }
 
 // read runs f in a read-only transaction. F decodes all it returns: no byte of the file

@@ -21,21 +21,23 @@ func (h *handle) ForkSession(ctx context.Context, id string, f sessionstore.Fork
 }
 
 func (h *handle) forkSession(ctx context.Context, id string, f sessionstore.Fork) (out sessionstore.Session, err error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return out, err
 	}
-	defer h.leave()
+	defer h.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return out, err
 	}
 	if f, err = f.Prepare(); err != nil {
 		return out, err
 	}
-	if h.owner != "" && f.UserID != nil && *f.UserID != h.owner {
-		return out, errOtherUser()
+	if f.UserID != nil {
+		if err := h.scope.Admit(*f.UserID); err != nil {
+			return out, err
+		}
 	}
 	err = h.write(ctx, func(sp *space, now time.Time) (func() error, error) {
-		src, err := sp.load(id, h.owner, now)
+		src, err := sp.load(id, h.scope.Owner(), now)
 		if err != nil {
 			return nil, err
 		}

@@ -26,13 +26,11 @@ func (h *handle) ListSessions(ctx context.Context, q sessionstore.SessionQuery) 
 }
 
 func (h *handle) listSessions(ctx context.Context, q sessionstore.SessionQuery) (page sessionstore.SessionPage, err error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return page, err
 	}
-	defer h.leave()
-	if h.owner != "" {
-		q.UserID = h.owner
-	}
+	defer h.scope.Leave()
+	q.UserID = h.scope.User(q.UserID)
 	if q, err = q.Prepare(); err != nil {
 		return page, err
 	}

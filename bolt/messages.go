@@ -22,15 +22,15 @@ func (h *handle) AppendMessages(ctx context.Context, id string, a sessionstore.A
 }
 
 func (h *handle) appendMessages(ctx context.Context, id string, a sessionstore.Append) (out []sessionstore.Message, err error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer h.leave()
+	defer h.scope.Leave()
 	if a, err = a.Prepare(id); err != nil {
 		return nil, err
 	}
 	err = h.write(ctx, func(sp *space, now time.Time) (func() error, error) {
-		e, err := sp.load(id, h.owner, now)
+		e, err := sp.load(id, h.scope.Owner(), now)
 		if err != nil {
 			return nil, err
 		}
@@ -115,10 +115,10 @@ func (h *handle) ListMessages(ctx context.Context, id string, q sessionstore.Mes
 }
 
 func (h *handle) listMessages(ctx context.Context, id string, q sessionstore.MessageQuery) (page sessionstore.MessagePage, err error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return page, err
 	}
-	defer h.leave()
+	defer h.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return page, err
 	}
@@ -126,7 +126,7 @@ func (h *handle) listMessages(ctx context.Context, id string, q sessionstore.Mes
 		return page, err
 	}
 	err = h.read(func(sp *space, now time.Time) error {
-		e, err := sp.load(id, h.owner, now)
+		e, err := sp.load(id, h.scope.Owner(), now)
 		if err != nil {
 			return err
 		}
@@ -229,10 +229,10 @@ func (h *handle) TruncateMessages(ctx context.Context, id string, t sessionstore
 }
 
 func (h *handle) truncateMessages(ctx context.Context, id string, t sessionstore.Truncate) (out sessionstore.Session, err error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return out, err
 	}
-	defer h.leave()
+	defer h.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return out, err
 	}
@@ -240,7 +240,7 @@ func (h *handle) truncateMessages(ctx context.Context, id string, t sessionstore
 		return out, err
 	}
 	err = h.write(ctx, func(sp *space, now time.Time) (func() error, error) {
-		e, err := sp.load(id, h.owner, now)
+		e, err := sp.load(id, h.scope.Owner(), now)
 		if err != nil {
 			return nil, err
 		}

@@ -18,6 +18,7 @@ import (
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/sessionstore/sessionstore"
+	"github.com/sessionstore/sessionstore/internal/scope"
 )
 
 // Mode says what Open may do to the file.
@@ -63,7 +64,7 @@ func Open(ctx context.Context, path string, o *OpenOptions) (*Store, error) {
 	if o == nil {
 		o = &OpenOptions{}
 	}
-	if err := o.check(); err != nil { // before there is a file
+	if err := scope.CheckNamespace(o.Namespace); err != nil { // before there is a file
 		return nil, fmt.Errorf("bolt: open %s: %w", path, err)
 	}
 	db, err := openFile(ctx, path, o.Mode, o.Timeout)

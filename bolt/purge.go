@@ -3,11 +3,8 @@ package bolt
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"time"
-
-	"github.com/sessionstore/sessionstore"
 )
 
 // purgeChunk is how many sessions one transaction of PurgeExpired looks at: others get
@@ -17,34 +14,23 @@ const purgeChunk = 64
 // PurgeExpired removes up to limit expired sessions of the namespace (0: 1,000), and what
 // a crash left of restores; see [sessionstore.Purger]. Removed space is used again, and
 // leaves the file with Compact. It works in several transactions: after an error the
-// count says how many sessions are gone already.
-func (s *Store) PurgeExpired(ctx context.Context, limit int) (int, error) {
-	n, err := s.purgeExpired(ctx, limit)
+// count says how many sessions are gone already. A view has no such power:
+// errors.ErrUnsupported.
+func (h *handle) PurgeExpired(ctx context.Context, limit int) (int, error) {
+	n, err := h.purgeExpired(ctx, limit)
 	if err != nil {
 		return n, fmt.Errorf("bolt: purge: %w", err)
 	}
 	return n, nil
 }
 
-// PurgeExpired is not for one user to do.
-func (v *view) PurgeExpired(ctx context.Context, _ int) (int, error) {
-	if err := v.enter(ctx); err != nil {
-		return 0, fmt.Errorf("bolt: purge: %w", err)
-	}
-	defer v.leave()
-	return 0, fmt.Errorf("bolt: purge of one user's sessions: %w", errors.ErrUnsupported)
-}
-
 func (h *handle) purgeExpired(ctx context.Context, limit int) (removed int, err error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return 0, err
 	}
-	defer h.leave()
-	if limit < 0 {
-		return 0, &sessionstore.InvalidError{Field: "limit", Reason: "must not be negative"}
-	}
-	if limit == 0 {
-		limit = sessionstore.DefaultPurge
+	defer h.scope.Leave()
+	if limit, err = h.scope.PurgeLimit(limit); err != nil {
+		return 0, err
 	}
 	if err := h.purgeStaged(ctx); err != nil {
 		return 0, err

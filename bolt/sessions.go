@@ -17,13 +17,11 @@ func (h *handle) CreateSession(ctx context.Context, s sessionstore.Session) (ses
 }
 
 func (h *handle) createSession(ctx context.Context, s sessionstore.Session) (out sessionstore.Session, err error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return out, err
 	}
-	defer h.leave()
-	if h.owner != "" {
-		s.UserID = h.owner
-	}
+	defer h.scope.Leave()
+	s.UserID = h.scope.User(s.UserID)
 	if s, err = s.Prepare(); err != nil {
 		return out, err
 	}
@@ -58,15 +56,15 @@ func (h *handle) GetSession(ctx context.Context, id string) (sessionstore.Sessio
 }
 
 func (h *handle) getSession(ctx context.Context, id string) (out sessionstore.Session, err error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return out, err
 	}
-	defer h.leave()
+	defer h.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return out, err
 	}
 	err = h.read(func(sp *space, now time.Time) error {
-		e, err := sp.load(id, h.owner, now)
+		e, err := sp.load(id, h.scope.Owner(), now)
 		out = e.session
 		return err
 	})
@@ -83,10 +81,10 @@ func (h *handle) UpdateSession(ctx context.Context, id string, u sessionstore.Se
 }
 
 func (h *handle) updateSession(ctx context.Context, id string, u sessionstore.SessionUpdate) (out sessionstore.Session, err error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return out, err
 	}
-	defer h.leave()
+	defer h.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return out, err
 	}
@@ -94,7 +92,7 @@ func (h *handle) updateSession(ctx context.Context, id string, u sessionstore.Se
 		return out, err
 	}
 	err = h.write(ctx, func(sp *space, now time.Time) (func() error, error) {
-		e, err := sp.load(id, h.owner, now)
+		e, err := sp.load(id, h.scope.Owner(), now)
 		if err != nil {
 			return nil, err
 		}
@@ -125,15 +123,15 @@ func (h *handle) DeleteSession(ctx context.Context, id string) error {
 }
 
 func (h *handle) deleteSession(ctx context.Context, id string) error {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return err
 	}
-	defer h.leave()
+	defer h.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return err
 	}
 	return h.write(ctx, func(sp *space, now time.Time) (func() error, error) {
-		e, err := sp.load(id, h.owner, now)
+		e, err := sp.load(id, h.scope.Owner(), now)
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"sync"
@@ -10,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/sessionstore/sessionstore"
+	"github.com/sessionstore/sessionstore/internal/scope"
 )
 
 // DB is the data that stores share. It is safe for use by any number of stores.
@@ -54,11 +54,7 @@ type Store struct {
 	space *space
 	now   func() time.Time
 
-	// guards are those of the stores that this is a view of, and last its own.
-	guards []*sessionstore.Guard
-
-	// owner is the user that a view is confined to; empty if this is no view.
-	owner string
+	scope scope.Scope
 }
 
 var (
@@ -75,22 +71,13 @@ func New(opts *Options) (*Store, error) {
 	if opts != nil {
 		o = *opts
 	}
-	if o.Namespace != "" {
-		if err := sessionstore.CheckID(o.Namespace); err != nil {
-			return nil, fmt.Errorf("memory: new store: %w", renamed("namespace", err))
-		}
+	if err := scope.CheckNamespace(o.Namespace); err != nil {
+		return nil, fmt.Errorf("memory: new store: %w", err)
 	}
 	if o.DB == nil {
 		o.DB = NewDB()
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	return &Store{
-		space:  o.DB.space(o.Namespace),
-		now:    o.Now,
-		guards: []*sessionstore.Guard{new(sessionstore.Guard)},
-	}, nil
+	return &Store{space: o.DB.space(o.Namespace), now: scope.Clock(o.Now), scope: scope.New()}, nil
 }
 
 func init() {
@@ -145,33 +132,8 @@ func open(_ context.Context, rawURL string) (sessionstore.SessionStore, error) {
 // data belongs to the DB and stays, for as long as something refers to it. Closing a view
 // closes that view only.
 func (s *Store) Close() error {
-	s.guards[len(s.guards)-1].Close()
+	s.scope.Close()
 	return nil
-}
-
-// enter begins a call on the store and, for a view, on those that it is a view of. Only the
-// last guard is given the context: that any of them is closed comes before its error.
-func (s *Store) enter(ctx context.Context) error {
-	last := len(s.guards) - 1
-	for i, g := range s.guards {
-		c := context.Background()
-		if i == last {
-			c = ctx
-		}
-		if err := g.Enter(c); err != nil {
-			leave(s.guards[:i])
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *Store) leave() { leave(s.guards) }
-
-func leave(guards []*sessionstore.Guard) {
-	for _, g := range guards {
-		g.Leave()
-	}
 }
 
 // wrap adds the operation and the id to a method's error. An id that is too long to be one
@@ -187,13 +149,4 @@ func wrap(err *error, op, id string) {
 		id = id[:n]
 	}
 	*err = fmt.Errorf("memory: %s %q: %w", op, id, *err)
-}
-
-// renamed gives the error of CheckID the name of the argument that it is about.
-func renamed(field string, err error) error {
-	var invalid *sessionstore.InvalidError
-	if errors.As(err, &invalid) {
-		return &sessionstore.InvalidError{Field: field, Reason: invalid.Reason}
-	}
-	return err
 }

@@ -9,10 +9,10 @@ import (
 // AppendMessages implements [sessionstore.SessionStore].
 func (s *Store) AppendMessages(ctx context.Context, id string, a sessionstore.Append) (_ []sessionstore.Message, err error) {
 	defer wrap(&err, "append to", id)
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.scope.Leave()
 	if a, err = a.Prepare(id); err != nil {
 		return nil, err
 	}
@@ -67,10 +67,10 @@ func (e *entry) add(m *sessionstore.Message) {
 // ListMessages implements [sessionstore.SessionStore].
 func (s *Store) ListMessages(ctx context.Context, id string, q sessionstore.MessageQuery) (_ sessionstore.MessagePage, err error) {
 	defer wrap(&err, "list messages of", id)
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return sessionstore.MessagePage{}, err
 	}
-	defer s.leave()
+	defer s.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return sessionstore.MessagePage{}, err
 	}
@@ -130,10 +130,10 @@ func (h *history) copyOf(first, end int, id string) []sessionstore.Message {
 // TruncateMessages implements [sessionstore.SessionStore].
 func (s *Store) TruncateMessages(ctx context.Context, id string, t sessionstore.Truncate) (_ sessionstore.Session, err error) {
 	defer wrap(&err, "truncate", id)
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return sessionstore.Session{}, err
 	}
-	defer s.leave()
+	defer s.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return sessionstore.Session{}, err
 	}

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -17,18 +16,20 @@ const purgeBatch = 256
 // shares its immutable chunks with the child.
 func (s *Store) ForkSession(ctx context.Context, id string, f sessionstore.Fork) (_ sessionstore.Session, err error) {
 	defer wrap(&err, "fork", id)
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return sessionstore.Session{}, err
 	}
-	defer s.leave()
+	defer s.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return sessionstore.Session{}, err
 	}
 	if f, err = f.Prepare(); err != nil {
 		return sessionstore.Session{}, err
 	}
-	if s.owner != "" && f.UserID != nil && *f.UserID != s.owner {
-		return sessionstore.Session{}, errOtherOwner()
+	if f.UserID != nil {
+		if err := s.scope.Admit(*f.UserID); err != nil {
+			return sessionstore.Session{}, err
+		}
 	}
 	child, err := s.fork(id, f)
 	if err != nil {
@@ -65,16 +66,16 @@ func (s *Store) fork(id string, f sessionstore.Fork) (*entry, error) {
 // the iterator runs, and put in at the end.
 func (s *Store) RestoreSession(ctx context.Context, in sessionstore.Session, messages iter.Seq2[sessionstore.Message, error]) (_ sessionstore.Session, err error) {
 	defer wrap(&err, "restore", in.ID)
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return sessionstore.Session{}, err
 	}
-	defer s.leave()
+	defer s.scope.Leave()
 	r, err := sessionstore.NewRestoration(in)
 	if err != nil {
 		return sessionstore.Session{}, err
 	}
-	if s.owner != "" && in.UserID != s.owner {
-		return sessionstore.Session{}, errOtherOwner()
+	if err := s.scope.Admit(in.UserID); err != nil {
+		return sessionstore.Session{}, err
 	}
 	e := s.space.newEntry(in)
 	for m, err := range messages {
@@ -114,17 +115,12 @@ func (s *Store) PurgeExpired(ctx context.Context, limit int) (n int, err error) 
 			err = fmt.Errorf("memory: purge: %w", err)
 		}
 	}()
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.leave()
-	switch {
-	case s.owner != "":
-		return 0, errors.ErrUnsupported
-	case limit < 0:
-		return 0, &sessionstore.InvalidError{Field: "limit", Reason: "must not be negative"}
-	case limit == 0:
-		limit = sessionstore.DefaultPurge
+	defer s.scope.Leave()
+	if limit, err = s.scope.PurgeLimit(limit); err != nil {
+		return 0, err
 	}
 	expired := func(session *sessionstore.Session) bool { return session.Expired(s.now()) }
 	for n < limit {
@@ -147,18 +143,11 @@ func (s *Store) PurgeExpired(ctx context.Context, limit int) (n int, err error) 
 // ForUser implements [sessionstore.OwnerScoper]: a view whose atomic steps check the
 // owner.
 func (s *Store) ForUser(userID string) sessionstore.SessionStore {
-	if err := sessionstore.CheckID(userID); err != nil {
-		return sessionstore.Unusable(fmt.Errorf("memory: view: %w", renamed("user_id", err)))
-	}
-	if s.owner != "" && s.owner != userID {
-		return sessionstore.Unusable(fmt.Errorf("memory: view: %w", errOtherOwner()))
+	viewed, err := s.scope.View(userID)
+	if err != nil {
+		return sessionstore.Unusable(fmt.Errorf("memory: view: %w", err))
 	}
 	view := *s
-	view.owner = userID
-	view.guards = append(append([]*sessionstore.Guard(nil), s.guards...), new(sessionstore.Guard))
+	view.scope = viewed
 	return &view
-}
-
-func errOtherOwner() error {
-	return &sessionstore.InvalidError{Field: "user_id", Reason: "the store is confined to another user"}
 }

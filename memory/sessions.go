@@ -18,15 +18,11 @@ func (s *Store) lock(id string) (*entry, time.Time, error) {
 	}
 	e.mu.Lock()
 	now := s.now()
-	if e.gone || e.session.Expired(now) || !s.owns(&e.session) {
+	if e.gone || e.session.Expired(now) || !s.scope.Owns(e.session.UserID) {
 		e.mu.Unlock()
 		return nil, time.Time{}, sessionstore.ErrSessionNotFound
 	}
 	return e, now, nil
-}
-
-func (s *Store) owns(session *sessionstore.Session) bool {
-	return s.owner == "" || s.owner == session.UserID
 }
 
 // set stores the session's new state. The caller holds the entry.
@@ -41,13 +37,11 @@ func (s *Store) set(e *entry, to sessionstore.Session) {
 // CreateSession implements [sessionstore.SessionStore].
 func (s *Store) CreateSession(ctx context.Context, in sessionstore.Session) (_ sessionstore.Session, err error) {
 	defer wrap(&err, "create", in.ID)
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return sessionstore.Session{}, err
 	}
-	defer s.leave()
-	if s.owner != "" {
-		in.UserID = s.owner
-	}
+	defer s.scope.Leave()
+	in.UserID = s.scope.User(in.UserID)
 	in, err = in.Prepare()
 	if err != nil {
 		return sessionstore.Session{}, err
@@ -67,10 +61,10 @@ func (s *Store) CreateSession(ctx context.Context, in sessionstore.Session) (_ s
 // GetSession implements [sessionstore.SessionStore].
 func (s *Store) GetSession(ctx context.Context, id string) (_ sessionstore.Session, err error) {
 	defer wrap(&err, "get", id)
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return sessionstore.Session{}, err
 	}
-	defer s.leave()
+	defer s.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return sessionstore.Session{}, err
 	}
@@ -86,10 +80,10 @@ func (s *Store) GetSession(ctx context.Context, id string) (_ sessionstore.Sessi
 // UpdateSession implements [sessionstore.SessionStore].
 func (s *Store) UpdateSession(ctx context.Context, id string, u sessionstore.SessionUpdate) (_ sessionstore.Session, err error) {
 	defer wrap(&err, "update", id)
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return sessionstore.Session{}, err
 	}
-	defer s.leave()
+	defer s.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return sessionstore.Session{}, err
 	}
@@ -121,15 +115,15 @@ func (s *Store) update(id string, u sessionstore.SessionUpdate) (sessionstore.Se
 // DeleteSession implements [sessionstore.SessionStore].
 func (s *Store) DeleteSession(ctx context.Context, id string) (err error) {
 	defer wrap(&err, "delete", id)
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave()
+	defer s.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return err
 	}
 	found := s.space.remove(id, func(session *sessionstore.Session) bool {
-		return !session.Expired(s.now()) && s.owns(session)
+		return !session.Expired(s.now()) && s.scope.Owns(session.UserID)
 	})
 	if !found {
 		return sessionstore.ErrSessionNotFound
@@ -144,13 +138,11 @@ func (s *Store) ListSessions(ctx context.Context, q sessionstore.SessionQuery) (
 			err = fmt.Errorf("memory: list sessions: %w", err)
 		}
 	}()
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return sessionstore.SessionPage{}, err
 	}
-	defer s.leave()
-	if s.owner != "" {
-		q.UserID = s.owner
-	}
+	defer s.scope.Leave()
+	q.UserID = s.scope.User(q.UserID)
 	if q, err = q.Prepare(); err != nil {
 		return sessionstore.SessionPage{}, err
 	}
