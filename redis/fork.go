@@ -18,18 +18,20 @@ import (
 // until the child is complete.
 func (s *Store) ForkSession(ctx context.Context, id string, f sessionstore.Fork) (_ sessionstore.Session, err error) {
 	defer wrap(&err, "fork", id)
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return sessionstore.Session{}, err
 	}
-	defer s.leave()
+	defer s.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return sessionstore.Session{}, err
 	}
 	if f, err = f.Prepare(); err != nil {
 		return sessionstore.Session{}, err
 	}
-	if f.UserID != nil && !s.owns(*f.UserID) {
-		return sessionstore.Session{}, errOtherOwner()
+	if f.UserID != nil {
+		if err := s.scope.Admit(*f.UserID); err != nil {
+			return sessionstore.Session{}, err
+		}
 	}
 	sp, err := s.open(ctx)
 	if err != nil {
@@ -73,7 +75,7 @@ func (s *Store) source(ctx context.Context, sp *space, id string, f sessionstore
 	if src, err = decodeRecord(record.Val()); err != nil {
 		return stored{}, 0, err
 	}
-	if !s.owns(src.UserID) {
+	if !s.scope.Owns(src.UserID) {
 		return stored{}, 0, sessionstore.ErrSessionNotFound
 	}
 	count = src.MessageCount
@@ -100,7 +102,7 @@ func (s *Store) forkWithin(ctx context.Context, sp *space, id string, f sessions
 		return sessionstore.Session{}, err
 	}
 	v, err := s.run(ctx, forkScript, append(sp.keys(child.ID), sp.keys(id)[:3]...),
-		stamp(now), s.owner, child.ID, src.gen, src.Version, optional(f.AtSeq), newToken(),
+		stamp(now), s.scope.Owner(), child.ID, src.gen, src.Version, optional(f.AtSeq), newToken(),
 		state, child.UserID, child.ParentID, ttlField(child))
 	if errors.Is(err, errDone) {
 		out, err := s.get(ctx, sp, child.ID)

@@ -32,13 +32,11 @@ func (s *Store) ListSessions(ctx context.Context, q sessionstore.SessionQuery) (
 			err = fmt.Errorf("redis: list sessions: %w", err)
 		}
 	}()
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return sessionstore.SessionPage{}, err
 	}
-	defer s.leave()
-	if s.owner != "" {
-		q.UserID = s.owner
-	}
+	defer s.scope.Leave()
+	q.UserID = s.scope.User(q.UserID)
 	if q, err = q.Prepare(); err != nil {
 		return sessionstore.SessionPage{}, err
 	}

@@ -14,10 +14,10 @@ import (
 // AppendMessages adds a batch to a history, in one round trip; see [sessionstore.Append].
 func (s *Store) AppendMessages(ctx context.Context, id string, a sessionstore.Append) (_ []sessionstore.Message, err error) {
 	defer wrap(&err, "append to", id)
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer s.leave()
+	defer s.scope.Leave()
 	if a, err = a.Prepare(id); err != nil {
 		return nil, err
 	}
@@ -31,7 +31,7 @@ func (s *Store) AppendMessages(ctx context.Context, id string, a sessionstore.Ap
 		return nil, err
 	}
 	args := make([]any, 0, 4+2*len(out))
-	args = append(args, stamp(now), s.owner, id, optional(a.IfLastSeq))
+	args = append(args, stamp(now), s.scope.Owner(), id, optional(a.IfLastSeq))
 	var buf []byte
 	for i := range out {
 		start := len(buf)
@@ -117,10 +117,10 @@ func refusal(id string, v []any, rule func(sessionstore.Session) error) error {
 // ListMessages returns one page of a history; see [sessionstore.MessageQuery].
 func (s *Store) ListMessages(ctx context.Context, id string, q sessionstore.MessageQuery) (_ sessionstore.MessagePage, err error) {
 	defer wrap(&err, "list messages of", id)
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return sessionstore.MessagePage{}, err
 	}
-	defer s.leave()
+	defer s.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return sessionstore.MessagePage{}, err
 	}
@@ -172,7 +172,7 @@ func (s *Store) read(ctx context.Context, sp *space, id string, q sessionstore.M
 		newest = "1"
 	}
 	v, err := s.run(ctx, messagesScript, sp.keys(id),
-		stamp(s.opts.Now()), s.owner, low, high, q.Limit+1, newest, sessionstore.MaxPageBytes)
+		stamp(s.opts.Now()), s.scope.Owner(), low, high, q.Limit+1, newest, sessionstore.MaxPageBytes)
 	if err != nil {
 		return reading{}, err
 	}
@@ -198,10 +198,10 @@ func (s *Store) read(ctx context.Context, sp *space, id string, q sessionstore.M
 // TruncateMessages removes the newest messages; see [sessionstore.Truncate].
 func (s *Store) TruncateMessages(ctx context.Context, id string, t sessionstore.Truncate) (_ sessionstore.Session, err error) {
 	defer wrap(&err, "truncate", id)
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return sessionstore.Session{}, err
 	}
-	defer s.leave()
+	defer s.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return sessionstore.Session{}, err
 	}
@@ -214,7 +214,7 @@ func (s *Store) TruncateMessages(ctx context.Context, id string, t sessionstore.
 	}
 	now := s.opts.Now()
 	v, err := s.run(ctx, truncateScript, sp.keys(id),
-		stamp(now), s.owner, id, t.ThroughSeq, optional(t.IfLastSeq), newToken())
+		stamp(now), s.scope.Owner(), id, t.ThroughSeq, optional(t.IfLastSeq), newToken())
 	if errors.Is(err, errRefused) {
 		return sessionstore.Session{}, refusal(id, v, func(of sessionstore.Session) error {
 			_, err := t.Apply(of, 0, now)

@@ -24,17 +24,12 @@ func (s *Store) PurgeExpired(ctx context.Context, limit int) (n int, err error) 
 			err = fmt.Errorf("redis: purge: %w", err)
 		}
 	}()
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return 0, err
 	}
-	defer s.leave()
-	switch {
-	case s.owner != "":
-		return 0, errors.ErrUnsupported
-	case limit < 0:
-		return 0, invalid("limit", "must not be negative")
-	case limit == 0:
-		limit = sessionstore.DefaultPurge
+	defer s.scope.Leave()
+	if limit, err = s.scope.PurgeLimit(limit); err != nil {
+		return 0, err
 	}
 	sp, err := s.open(ctx)
 	if err != nil {

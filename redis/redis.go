@@ -1,7 +1,6 @@
 package redis
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
@@ -10,6 +9,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/sessionstore/sessionstore"
+	"github.com/sessionstore/sessionstore/internal/scope"
 )
 
 // Options are the settings of a store. The zero value is ready to use.
@@ -47,11 +47,8 @@ type Store struct {
 	opts   Options // complete, but for Shards
 	space  *atomic.Pointer[space]
 
-	// guards are those of the stores that this is a view of, and last its own.
-	guards []*sessionstore.Guard
-
-	owner string // of a view; "": all sessions
-	owned bool   // by Open: Close closes the client
+	scope scope.Scope
+	owned bool // by Open: Close closes the client
 }
 
 var (
@@ -78,17 +75,13 @@ func New(client goredis.UniversalClient, opts *Options) (*Store, error) {
 	if client == nil {
 		return nil, fmt.Errorf("redis: new store: %w", invalid("client", "must not be nil"))
 	}
-	if o.Namespace != "" {
-		if err := sessionstore.CheckID(o.Namespace); err != nil {
-			return nil, fmt.Errorf("redis: new store: %w", renamed("namespace", err))
-		}
+	if err := scope.CheckNamespace(o.Namespace); err != nil {
+		return nil, fmt.Errorf("redis: new store: %w", err)
 	}
 	if o.Shards < 0 || o.Shards > maxShards {
 		return nil, fmt.Errorf("redis: new store: %w", invalid("shards", "is %d, not 0 to %d", o.Shards, maxShards))
 	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
+	o.Now = scope.Clock(o.Now)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -97,7 +90,7 @@ func New(client goredis.UniversalClient, opts *Options) (*Store, error) {
 		names:  newNames(o.Namespace),
 		opts:   o,
 		space:  new(atomic.Pointer[space]),
-		guards: []*sessionstore.Guard{new(sessionstore.Guard)},
+		scope:  scope.New(),
 	}, nil
 }
 
@@ -110,7 +103,7 @@ func (s *Store) GoString() string { return s.String() }
 // Close makes later calls fail with ErrStoreClosed and waits for those in flight. It
 // closes the client only if Open made it. Closing a view closes that view only.
 func (s *Store) Close() error {
-	if !s.guards[len(s.guards)-1].Close() || !s.owned {
+	if !s.scope.Close() || !s.owned {
 		return nil
 	}
 	if err := s.client.Close(); err != nil {
@@ -122,24 +115,14 @@ func (s *Store) Close() error {
 // ForUser returns a view confined to one owner; see [sessionstore.ForUser]. The owner is
 // checked in the scripts. The view cannot purge.
 func (s *Store) ForUser(userID string) sessionstore.SessionStore {
-	if err := sessionstore.CheckID(userID); err != nil {
-		return sessionstore.Unusable(fmt.Errorf("redis: view: %w", renamed("user_id", err)))
-	}
-	if s.owner != "" && s.owner != userID {
-		return sessionstore.Unusable(fmt.Errorf("redis: view: %w", errOtherOwner()))
+	viewed, err := s.scope.View(userID)
+	if err != nil {
+		return sessionstore.Unusable(fmt.Errorf("redis: view: %w", err))
 	}
 	view := *s
-	view.owner, view.owned = userID, false
-	view.guards = append(append([]*sessionstore.Guard(nil), s.guards...), new(sessionstore.Guard))
+	view.scope, view.owned = viewed, false
 	return &view
 }
-
-func errOtherOwner() error {
-	return invalid("user_id", "the store is confined to another user")
-}
-
-// owns reports whether a session is one of the view's.
-func (s *Store) owns(userID string) bool { return s.owner == "" || s.owner == userID }
 
 // wrap adds the operation and the id to a method's error. An id that is too long to be one
 // is cut.
@@ -155,13 +138,4 @@ func wrap(err *error, op, id string) {
 
 func invalid(field, format string, args ...any) error {
 	return &sessionstore.InvalidError{Field: field, Reason: fmt.Sprintf(format, args...)}
-}
-
-// renamed gives the error of CheckID the name of the argument that it is about.
-func renamed(field string, err error) error {
-	var inv *sessionstore.InvalidError
-	if errors.As(err, &inv) {
-		return &sessionstore.InvalidError{Field: field, Reason: inv.Reason}
-	}
-	return err
 }

@@ -29,12 +29,12 @@ const (
 // or 4 MiB within that time. A LastSeq above 2^52 is ErrInvalid.
 func (s *Store) RestoreSession(ctx context.Context, in sessionstore.Session, messages iter.Seq2[sessionstore.Message, error]) (_ sessionstore.Session, err error) {
 	defer wrap(&err, "restore", in.ID)
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return sessionstore.Session{}, err
 	}
-	defer s.leave()
-	if !s.owns(in.UserID) {
-		return sessionstore.Session{}, errOtherOwner()
+	defer s.scope.Leave()
+	if err := s.scope.Admit(in.UserID); err != nil {
+		return sessionstore.Session{}, err
 	}
 	rules, err := sessionstore.NewRestoration(in)
 	if err != nil {

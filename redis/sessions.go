@@ -17,13 +17,11 @@ func newToken() string { return rand.Text()[:16] }
 // CreateSession stores a new session; see [sessionstore.SessionStore].
 func (s *Store) CreateSession(ctx context.Context, in sessionstore.Session) (_ sessionstore.Session, err error) {
 	defer wrap(&err, "create", in.ID)
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return sessionstore.Session{}, err
 	}
-	defer s.leave()
-	if s.owner != "" {
-		in.UserID = s.owner
-	}
+	defer s.scope.Leave()
+	in.UserID = s.scope.User(in.UserID)
 	now := s.opts.Now()
 	out, err := in.Create(now)
 	if err != nil {
@@ -62,10 +60,10 @@ func (s *Store) put(ctx context.Context, sp *space, session sessionstore.Session
 // GetSession returns the session as it is now; see [sessionstore.SessionStore].
 func (s *Store) GetSession(ctx context.Context, id string) (_ sessionstore.Session, err error) {
 	defer wrap(&err, "get", id)
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return sessionstore.Session{}, err
 	}
-	defer s.leave()
+	defer s.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return sessionstore.Session{}, err
 	}
@@ -90,7 +88,7 @@ func (s *Store) get(ctx context.Context, sp *space, id string) (stored, error) {
 		return stored{}, err
 	}
 	out, err := decodeRecord(all[0])
-	if err == nil && !s.owns(out.UserID) {
+	if err == nil && !s.scope.Owns(out.UserID) {
 		err = sessionstore.ErrSessionNotFound
 	}
 	return out, err
@@ -117,10 +115,10 @@ func (s *Store) records(ctx context.Context, sp *space, ids []string) ([][]any, 
 // UpdateSession changes the session's own state; see [sessionstore.SessionUpdate].
 func (s *Store) UpdateSession(ctx context.Context, id string, u sessionstore.SessionUpdate) (_ sessionstore.Session, err error) {
 	defer wrap(&err, "update", id)
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return sessionstore.Session{}, err
 	}
-	defer s.leave()
+	defer s.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return sessionstore.Session{}, err
 	}
@@ -163,7 +161,7 @@ func (s *Store) update(ctx context.Context, sp *space, id string, u sessionstore
 		return sessionstore.Session{}, err
 	}
 	v, err := s.run(ctx, updateScript, sp.keys(id),
-		stamp(now), s.owner, id, was.gen, was.Version, newToken(),
+		stamp(now), s.scope.Owner(), id, was.gen, was.Version, newToken(),
 		state, string(to.Status), ttlField(to), to.Version)
 	if err != nil {
 		return sessionstore.Session{}, err
@@ -189,10 +187,10 @@ func oneRecord(v []any) (sessionstore.Session, error) {
 // again, a delete that succeeded may say ErrSessionNotFound.
 func (s *Store) DeleteSession(ctx context.Context, id string) (err error) {
 	defer wrap(&err, "delete", id)
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave()
+	defer s.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return err
 	}
@@ -200,6 +198,6 @@ func (s *Store) DeleteSession(ctx context.Context, id string) (err error) {
 	if err != nil {
 		return err
 	}
-	_, err = s.run(ctx, deleteScript, sp.keys(id), stamp(s.opts.Now()), s.owner, id)
+	_, err = s.run(ctx, deleteScript, sp.keys(id), stamp(s.opts.Now()), s.scope.Owner(), id)
 	return err
 }
