@@ -58,7 +58,7 @@ var known = map[string]string{
 //
 // The query takes namespace=NAME (several applications in one place), timeout=DURATION
 // (the wait for bolt's lock) and migrate=off (for database roles that may not change the
-// schema). Each backend's package documents what else it takes, and must be imported,
+// schema: one that is not up to date is then [ErrSchemaTooOld]). Each backend's package documents what else it takes, and must be imported,
 // for example with import _ "github.com/sessionstore/sessionstore/bolt".
 //
 // Closing the store closes the client that Open made. No error shows a password.

@@ -10,7 +10,6 @@ import (
 	"hash"
 	"io"
 	"strconv"
-	"time"
 )
 
 // The transfer format is JSON Lines, one object a line:
@@ -55,23 +54,18 @@ func Export(ctx context.Context, store SessionStore, w io.Writer, o *ExportOptio
 	if o == nil {
 		o = &ExportOptions{}
 	}
-	q, err := o.Query.Prepare()
-	switch {
-	case err != nil:
+	q, err := checkChoice(o.IDs, o.Query)
+	if err != nil {
 		return ExportReport{}, err
-	case q.Cursor != "":
-		return ExportReport{}, invalid("query.cursor", "must be empty")
-	case len(o.IDs) > 0 && (q.UserID != "" || q.AgentName != "" || q.ParentID != "" || len(q.Statuses) > 0):
-		return ExportReport{}, invalid("query", "cannot be combined with ids")
 	}
-	ex := &exporter{store: store, w: bufio.NewWriterSize(w, 64<<10), sum: sha256.New(), done: make(map[string]struct{})}
+	ex := &exporter{store: store, w: bufio.NewWriterSize(w, 64<<10), sum: sha256.New()}
 	if err := ex.write(`{"sessionstore":"export","version":`+strconv.Itoa(transferVersion), nil); err != nil {
 		return ex.report, err
 	}
 	if len(o.IDs) > 0 {
 		err = ex.named(ctx, o.IDs)
 	} else {
-		err = ex.listed(ctx, q)
+		err = sweep(ctx, store, q, func(s Session) (bool, error) { return ex.session(ctx, s.ID) })
 	}
 	if err != nil {
 		return ex.report, err
@@ -84,83 +78,24 @@ type exporter struct {
 	w      *bufio.Writer
 	sum    hash.Hash
 	line   []byte
-	done   map[string]struct{} // ids
 	report ExportReport
 }
 
 func (ex *exporter) named(ctx context.Context, ids []string) error {
+	done := make(map[string]struct{})
 	for _, id := range ids {
-		if _, ok := ex.done[id]; ok {
+		if _, ok := done[id]; ok {
 			continue
 		}
 		ok, err := ex.session(ctx, id)
 		if err != nil {
 			return err
 		}
-		if ex.done[id] = struct{}{}; !ok {
+		if done[id] = struct{}{}; !ok {
 			ex.report.Missing = append(ex.report.Missing, id)
 		}
 	}
 	return nil
-}
-
-// maxSkew is by how much the clocks of those who write to one store may differ for an
-// export to miss nothing.
-const maxSkew = time.Minute
-
-// listed exports what q finds. A session that is written to during the walk moves to the
-// head of the list, perhaps before the walk has come to it. So the head is walked again,
-// down to where it was before, until nothing new is found there by one page, which nobody
-// can slip past, or by two walks.
-func (ex *exporter) listed(ctx context.Context, q SessionQuery) error {
-	q.Limit = MaxSessions
-	var head SessionKey
-	quiet := false // the walk before found nothing new
-	for range maxRereads {
-		bottom := head.UpdatedAt.Add(-maxSkew)
-		found, pages := false, 0
-		head = SessionKey{}
-		for q.Cursor = ""; ; {
-			page, err := ex.store.ListSessions(ctx, q)
-			if err != nil {
-				return err
-			}
-			for _, s := range page.Sessions {
-				if head.ID == "" {
-					head = s.Key()
-				}
-				if s.UpdatedAt.Before(bottom) {
-					page.Next = ""
-					break
-				}
-				if _, ok := ex.done[s.ID]; ok {
-					continue
-				}
-				ok, err := ex.session(ctx, s.ID)
-				if err != nil {
-					return err
-				}
-				if ok {
-					ex.done[s.ID] = struct{}{}
-					found = true
-				}
-			}
-			pages++
-			if page.Next == "" {
-				break
-			}
-			// A page may hold less than was looked at.
-			if k, err := ParseCursor(page.Next); err == nil && k.UpdatedAt.Before(bottom) {
-				break
-			}
-			q.Cursor = page.Next
-		}
-		if !found && (pages <= 1 || quiet) {
-			return nil
-		}
-		quiet = !found
-	}
-	return fmt.Errorf("export: %w", moved(maxRereads))
 }
 
 // session exports one session and reports whether it exists.

@@ -55,7 +55,8 @@ func (s *Store) migrate(ctx context.Context) error {
 	})
 }
 
-// checkSchema returns an error unless the schema has the version of this package.
+// checkSchema returns an error unless the schema has the version of this package. Errors:
+// ErrSchemaTooOld, ErrSchemaTooNew.
 func (s *Store) checkSchema(ctx context.Context) error {
 	steps, err := readSteps()
 	if err != nil {
@@ -64,7 +65,7 @@ func (s *Store) checkSchema(ctx context.Context) error {
 	return retry(ctx, func() error {
 		at, err := s.version(ctx, s.pool, len(steps))
 		if err == nil && at < len(steps) {
-			err = fmt.Errorf("postgres: schema %q has version %d, this package needs %d: run Migrate first", s.schema, at, len(steps))
+			err = fmt.Errorf("postgres: run Migrate on schema %q: %w", s.schema, &sessionstore.SchemaError{Version: at, Needed: len(steps)})
 		}
 		return err
 	})

@@ -77,6 +77,10 @@ func TestSchemaMissing(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "Migrate") {
 		t.Errorf("Open(migrate=off): got %v, want an error that names Migrate", err)
 	}
+	var old *sessionstore.SchemaError
+	if !errors.Is(err, sessionstore.ErrSchemaTooOld) || !errors.As(err, &old) || old.Version != 0 || old.Needed < 1 {
+		t.Errorf("Open(migrate=off): got %v, want ErrSchemaTooOld, from version 0", err)
+	}
 	_, err = d.store(t, nil).GetSession(t.Context(), "s")
 	if err == nil || !strings.Contains(err.Error(), "Migrate") {
 		t.Errorf("GetSession: got %v, want an error that names Migrate", err)

@@ -41,10 +41,14 @@ func (a *app) storeURL() string {
 	return defaultStore
 }
 
-// open opens the store for the given access. The caller closes it as soon as it can:
-// others may wait for its lock.
+// open opens the command's store; see openURL.
 func (a *app) open(ctx context.Context, want access) (sessionstore.SessionStore, error) {
-	raw := a.storeURL()
+	return openURL(ctx, a.storeURL(), want)
+}
+
+// openURL opens a store for the given access. The caller closes it as soon as it can:
+// others may wait for its lock.
+func openURL(ctx context.Context, raw string, want access) (sessionstore.SessionStore, error) {
 	if known := sessionstore.Schemes(); strings.Contains(raw, ":") && !slices.Contains(known, scheme(raw)) {
 		return nil, usagef("%s: no store of that kind is built in; there are %s", sessionstore.RedactURL(raw), strings.Join(known, ", "))
 	}
@@ -73,20 +77,25 @@ func missingFile(raw string) error {
 		return fmt.Errorf("the directory of %s does not exist", shown)
 	}
 	if o.Mode == bolt.ReadWrite || o.Mode == bolt.ReadOnly {
-		return fmt.Errorf("%s does not exist; new, import and demo make it, but not with mode=%s in its URL", shown, o.Mode)
+		return fmt.Errorf("%s does not exist; new, import, copy and demo make it, but not with mode=%s in its URL", shown, o.Mode)
 	}
-	return fmt.Errorf("%s does not exist; new, import and demo make it", shown)
+	return fmt.Errorf("%s does not exist; new, import, copy and demo make it", shown)
 }
 
 // with opens the store, does the work and closes it again.
 func (a *app) with(ctx context.Context, want access, work func(sessionstore.SessionStore) error) error {
-	store, err := a.open(ctx, want)
+	return withURL(ctx, a.storeURL(), want, work)
+}
+
+// withURL is with for the store of a URL.
+func withURL(ctx context.Context, raw string, want access, work func(sessionstore.SessionStore) error) error {
+	store, err := openURL(ctx, raw, want)
 	if err != nil {
 		return err
 	}
 	err = work(store)
 	if cerr := store.Close(); err == nil && cerr != nil {
-		err = fmt.Errorf("close %s: %w", sessionstore.RedactURL(a.storeURL()), cerr)
+		err = fmt.Errorf("close %s: %w", sessionstore.RedactURL(raw), cerr)
 	}
 	return err
 }
@@ -103,15 +112,38 @@ func withMode(rawURL string, want access) string {
 	if !isBolt(rawURL) {
 		return rawURL
 	}
-	path, query, found := strings.Cut(rawURL, "?")
+	_, query, _ := strings.Cut(rawURL, "?")
 	values, err := url.ParseQuery(query)
 	if err != nil || values.Has("mode") {
 		return rawURL // Open says what is wrong
 	}
-	if !found || query == "" {
-		return path + "?mode=" + string(want)
+	return withOption(rawURL, "mode", string(want))
+}
+
+// withOption adds an option to a URL, in place of one of that name.
+func withOption(rawURL, name, value string) string {
+	rawURL = withoutOption(rawURL, name)
+	switch {
+	case strings.HasSuffix(rawURL, "?"):
+		return rawURL + name + "=" + value
+	case strings.Contains(rawURL, "?"):
+		return rawURL + "&" + name + "=" + value
 	}
-	return rawURL + "&mode=" + string(want)
+	return rawURL + "?" + name + "=" + value
+}
+
+// withoutOption returns a URL without the option of that name, and otherwise as it was.
+func withoutOption(rawURL, name string) string {
+	path, query, found := strings.Cut(rawURL, "?")
+	if !found {
+		return rawURL
+	}
+	kept := slices.DeleteFunc(strings.Split(query, "&"), func(option string) bool {
+		key, _, _ := strings.Cut(option, "=")
+		key, err := url.QueryUnescape(key)
+		return err == nil && key == name
+	})
+	return path + "?" + strings.Join(kept, "&")
 }
 
 // onlyBolt refuses a command that works on the file of a bolt store for any other one.

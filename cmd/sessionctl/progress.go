@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// progress shows on a terminal how far an import has come. Elsewhere it does nothing.
+// progress shows on a terminal how far a command has come. Elsewhere it does nothing.
 type progress struct {
 	w     io.Writer // nil: not a terminal
 	size  int64     // of the input in bytes; 0: unknown
@@ -24,8 +24,11 @@ func newProgress(w io.Writer, size int64) *progress {
 	return &progress{w: w, size: size}
 }
 
-// at draws the bar after so many bytes of the input.
-func (p *progress) at(read int64) {
+// at draws the bar of an import after so many bytes of the input.
+func (p *progress) at(read int64) { p.draw(func() string { return p.text(read) }) }
+
+// draw shows a line in place of the one before, unless that is too young.
+func (p *progress) draw(line func() string) {
 	if p.w == nil {
 		return
 	}
@@ -35,7 +38,7 @@ func (p *progress) at(read int64) {
 	}
 	p.next = now.Add(redraw)
 	p.drawn = true
-	fmt.Fprintf(p.w, "\r%s\x1b[K", p.text(read))
+	fmt.Fprintf(p.w, "\r%s\x1b[K", line())
 }
 
 func (p *progress) text(read int64) string {

@@ -27,9 +27,11 @@ const about = `Sessionctl keeps the conversations of users with agents in a sess
 The store is named by --store or SESSIONSTORE_URL:
 
   bolt:PATH      one file, the default: bolt:sessions.db
+  postgres://…   a PostgreSQL database
+  redis://…      a Redis server; redis+cluster://… a cluster
   memory:        lost when the command ends; good for the demo
 
-Commands that read never create a file; new, import and demo do. Where --json is
+Commands that read never create a file; new, import, copy and demo do. Where --json is
 offered, output is for programs: JSON values of one line each.
 
 Exit status: 0 done, 1 failed, 2 wrong command line.`
@@ -124,7 +126,7 @@ func (a *app) rootCmd() *cobra.Command {
 		a.statusCmd("close", "Refuse messages for good", sessionstore.StatusClosed),
 		a.forkCmd(), a.rmCmd())
 	add(groupMessages, a.appendCmd(), a.showCmd(), a.chatMessagesCmd(), a.rewindCmd(), a.clearCmd())
-	add(groupStore, a.importCmd(), a.exportCmd(), a.verifyCmd(), a.purgeCmd(), a.compactCmd(), a.backupCmd())
+	add(groupStore, a.importCmd(), a.exportCmd(), a.copyCmd(), a.verifyCmd(), a.purgeCmd(), a.migrateCmd(), a.compactCmd(), a.backupCmd())
 	return root
 }
 

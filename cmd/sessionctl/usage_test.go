@@ -123,7 +123,7 @@ func TestHelpVersionCompletion(t *testing.T) {
 func TestEveryCommandIsDescribed(t *testing.T) {
 	t.Parallel()
 	root := (&app{}).rootCmd()
-	want := strings.Fields("demo new append ls show chat-messages update pause resume close fork rewind clear rm purge import export verify compact backup version")
+	want := strings.Fields("demo new append ls show chat-messages update pause resume close fork rewind clear rm purge import export copy verify migrate compact backup version")
 	for _, name := range want {
 		cmd, _, err := root.Find([]string{name})
 		if err != nil || cmd == root {
@@ -141,7 +141,7 @@ func TestMissingStoreIsNotMade(t *testing.T) {
 	for _, args := range [][]string{
 		{"ls"}, {"ls", "--json"}, {"show", "s"}, {"chat-messages", "s"}, {"export"}, {"verify"},
 		{"append", "s", "x"}, {"append", "s", "-"}, {"update", "--touch", "s"}, {"pause", "s"}, {"resume", "s"}, {"close", "s"},
-		{"fork", "s"}, {"rewind", "s", "0"}, {"clear", "s"}, {"rm", "s"}, {"purge"}, {"compact"}, {"backup", "-"},
+		{"fork", "s"}, {"rewind", "s", "0"}, {"clear", "s"}, {"rm", "s"}, {"purge"}, {"migrate"}, {"migrate", "--check"}, {"compact"}, {"backup", "-"},
 	} {
 		t.Run(strings.Join(args, " "), func(t *testing.T) {
 			t.Parallel()
@@ -235,6 +235,8 @@ func TestSecretsInTheWrongPlace(t *testing.T) {
 		{"ls", "--limit=" + url}, {"ls", "--limit", url}, {"ls", "--status", url}, {"ls", "--json=" + url}, {"ls", url},
 		{"new", "--ttl", url}, {"new", "--set", url}, {"append", "--role", url, "s", "x"}, {"rewind", "s", url}, {"fork", "--at", url, "s"},
 		{"import", "--format", url, "x"}, {"import", "--format", "openai", url}, {"show", url}, {"rm", url}, {"backup", url},
+		{"copy", "--from", url, "--to", "memory:"}, {"copy", "--from", "memory:", "--to", url}, {"copy", "--from", "memory:", "--to", "bolt:s.db", url},
+		{"copy", "--from", url, "--to", url}, {"copy", url}, {"copy", "--replace=" + url}, {"migrate", "--store", url}, {"migrate", url}, {"migrate", "--check=" + url},
 		{"help", url}, {"completion", url}, {"completion", "bash", url}, {"pause", url + "\x00"}, {"show", strings.Repeat("x", 30) + url},
 	} {
 		c := newCLI(t)
