@@ -57,23 +57,24 @@ func (h *handle) AppendMessages(ctx context.Context, id string, a sessionstore.A
 	return out, nil
 }
 
-func (h *handle) appendMessages(ctx context.Context, id string, a sessionstore.Append) (out []sessionstore.Message, err error) {
+func (h *handle) appendMessages(ctx context.Context, id string, a sessionstore.Append) ([]sessionstore.Message, error) {
 	if err := h.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer h.leave()
-	if a, err = a.Prepare(id); err != nil {
+	a, err := a.Prepare(id)
+	if err != nil {
 		return nil, err
 	}
 	for {
 		if len(a.Messages) > 0 {
-			out, err = h.tryAppend(ctx, id, a)
+			out, err := h.tryAppend(ctx, id, a)
 			if !errors.Is(err, errRefused) {
 				return out, err
 			}
 		}
 		// The session has moved on if reading it shows no reason for the refusal.
-		out, err = h.judge(ctx, id, a)
+		out, err := h.judge(ctx, id, a)
 		if out != nil || err != nil {
 			return out, err
 		}
@@ -84,36 +85,44 @@ func (h *handle) appendMessages(ctx context.Context, id string, a sessionstore.A
 // an id is there already.
 var errRefused = errors.New("the session is not as it must be")
 
-// tryAppend appends in one statement.
-func (h *handle) tryAppend(ctx context.Context, id string, a sessionstore.Append) ([]sessionstore.Message, error) {
-	var out []sessionstore.Message
+// tryAppend appends in one statement, perhaps together with others.
+func (h *handle) tryAppend(ctx context.Context, id string, a sessionstore.Append) (out []sessionstore.Message, err error) {
+	out = stamped(a.Messages, h.clock())
+	r, err := newMessageRows(out)
+	if err != nil {
+		return nil, err
+	}
+	send := func(ctx context.Context, r messageRows) (int64, error) { return h.send(ctx, id, a.IfLastSeq, r) }
 	var last int64
-	err := retry(ctx, func() error {
-		now := h.clock()
-		out = stamped(a.Messages, now)
-		var c columns
-		for i := range out {
-			if err := c.add(out[i]); err != nil {
-				return err
-			}
-		}
-		if len(out) == 1 {
-			return h.pool.QueryRow(ctx, h.sql.appendOne, h.namespace, id, now, h.owner, a.IfLastSeq,
-				c.ids[0], c.roles[0], c.times[0], c.bodies[0]).Scan(&last)
-		}
-		return h.pool.QueryRow(ctx, h.sql.appendMany, h.namespace, id, now, h.owner, a.IfLastSeq,
-			c.ids, c.roles, c.times, c.bodies).Scan(&last)
-	})
-	switch {
-	case errors.Is(err, pgx.ErrNoRows) || violates(err, messageIDs):
-		return nil, errRefused
-	case err != nil:
+	if a.IfLastSeq == nil {
+		last, err = h.lines.do(ctx, destination{id, h.owner}, r, send)
+	} else {
+		last, err = send(ctx, r)
+	}
+	if err != nil {
 		return nil, err
 	}
 	for i := range out {
 		out[i].Seq = last - int64(len(out)-1-i)
 	}
 	return out, nil
+}
+
+// send appends rows in one statement, and returns the Seq of the last.
+func (h *handle) send(ctx context.Context, id string, ifLastSeq *int64, r messageRows) (last int64, err error) {
+	text, params := h.sql.appendMany, r.params
+	if len(r) == 1 {
+		text, params = h.sql.appendOne, r[0].params
+	}
+	args := append([]any{h.namespace, id, nil, h.owner, ifLastSeq}, params()...)
+	err = retry(ctx, func() error {
+		args[2] = h.clock()
+		return h.pool.QueryRow(ctx, text, args...).Scan(&last)
+	})
+	if errors.Is(err, pgx.ErrNoRows) || violates(err, messageIDs) {
+		err = errRefused
+	}
+	return last, err
 }
 
 // stamped returns the messages with the times that they lack.
@@ -142,7 +151,7 @@ func (h *handle) judge(ctx context.Context, id string, a sessionstore.Append) ([
 		if err != nil {
 			return err
 		}
-		found, err = readPage(rows, id, now)
+		found, err = readPage(rows, id, now, len(ids))
 		return err
 	})
 	if err != nil {

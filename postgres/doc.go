@@ -19,7 +19,8 @@
 // # Consistency and durability
 //
 // Each method is one transaction, but for PurgeExpired and a large RestoreSession, and
-// holds one connection, for as long as that takes; none while the caller's code runs. A
+// holds one connection, for as long as that takes; none while the caller's code runs or
+// while an append waits for another of the same store. A
 // read is one statement, so it sees one moment, and all that was acknowledged before.
 // Writes to one session take their turns by the lock of its row. The store is correct
 // under READ COMMITTED, and needs nothing higher; where the role's or the database's
@@ -52,6 +53,14 @@
 //	list sessions             1; more, bounded, where many are passed over
 //	restore                   1; another for each 4 MiB of messages beyond the first
 //	purge                     4 for each 64 sessions, and 3
+//
+// Appends to one session that come while one is under way from the same Store wait for its
+// end, and then go to the server together, in one statement of at most 1,000 messages and
+// about 8 MiB, so that a crowded session costs less an append, not more. Nobody waits for
+// company, and one with IfLastSeq goes at once. Where such a statement is refused, each goes
+// again by itself: one or two more round trips. When the context of one ends, the others
+// are not touched. If one's connection hangs, those behind it wait until its context ends,
+// or theirs.
 //
 // The first time that a connection runs a statement, pgx prepares it with a further round
 // trip, unless the execution mode says otherwise; so it does after a repeat, because pgx

@@ -12,10 +12,10 @@ import (
 // have expired or do not match, before it ends the page short.
 const maxSkipped = 1000
 
-// A list is a walk down one of the indexes. What the walk meets but does not want comes
-// as a key alone.
+// A list is a walk down one of the indexes, whose condition it repeats. What the walk
+// meets but does not want comes as a key alone.
 const (
-	list       = listHead + listTail
+	list       = listHead + ` AND updated_at > '-infinity'` + listTail
 	listUser   = listHead + ` AND user_id = @user AND user_id <> ''` + listTail
 	listParent = listHead + ` AND parent_id = @parent AND parent_id <> ''` + listTail
 

@@ -85,7 +85,7 @@ func New(pool *pgxpool.Pool, o *Options) (*Store, error) {
 	}
 	return &Store{handle: handle{
 		pool: pool, schema: schema, namespace: o.Namespace, sql: newStatements(schema),
-		now: now, guard: &sessionstore.Guard{},
+		now: now, guard: &sessionstore.Guard{}, lines: newAppendLines(),
 	}}, nil
 }
 
@@ -109,8 +109,9 @@ type handle struct {
 	sql       *statements
 	now       func() time.Time
 	guard     *sessionstore.Guard
-	parent    *handle // of a view
-	owner     string  // of a view; "": all sessions
+	lines     *appendLines // the same for all views
+	parent    *handle      // of a view
+	owner     string       // of a view; "": all sessions
 }
 
 // view is a store confined to one owner.

@@ -20,11 +20,11 @@ const (
 	newest = pageHead + `ORDER BY seq DESC LIMIT @limit` + pageMiddle + `ORDER BY seq DESC` + pageTail
 
 	pageHead = `WITH s AS (SELECT sid, ` + sessionColumns + ` FROM @sessions WHERE ` + named + ` AND ` + owned + `),
-		m AS (SELECT m.seq, m.body FROM s, LATERAL (
-			SELECT seq, body FROM @messages WHERE sid = s.sid AND seq > @after AND seq < @before `
-	pageMiddle = `) m),
-		p AS (SELECT seq, body, sum(octet_length(body::text)) OVER (`
-	pageTail = ` ROWS UNBOUNDED PRECEDING) - octet_length(body::text) AS before FROM m)
+		m AS (SELECT seq, body, octet_length(body::text) AS size
+			FROM @messages WHERE sid = (SELECT sid FROM s) AND seq > @after AND seq < @before `
+	pageMiddle = `),
+		p AS (SELECT seq, body, sum(size) OVER (`
+	pageTail = ` ROWS UNBOUNDED PRECEDING) - size AS before FROM m)
 		` + pageRows + `p WHERE before < @bytes`
 
 	// pageRows are what readPage reads.
@@ -84,11 +84,12 @@ func (h *handle) page(ctx context.Context, id string, q sessionstore.MessageQuer
 	if err != nil {
 		return page, err
 	}
-	return readPage(rows, id, now)
+	return readPage(rows, id, now, q.Limit+1)
 }
 
-// readPage reads the rows of a session that exists at the time now, and of its messages.
-func readPage(rows pgx.Rows, id string, now time.Time) (page sessionstore.MessagePage, err error) {
+// readPage reads the rows of a session that exists at the time now, and of its messages,
+// at most so many.
+func readPage(rows pgx.Rows, id string, now time.Time, limit int) (page sessionstore.MessagePage, err error) {
 	defer rows.Close()
 	if !rows.Next() {
 		if err := rows.Err(); err != nil {
@@ -106,7 +107,7 @@ func readPage(rows pgx.Rows, id string, now time.Time) (page sessionstore.Messag
 	if page.Session.Expired(now) {
 		return page, sessionstore.ErrSessionNotFound
 	}
-	page.Messages = []sessionstore.Message{}
+	page.Messages = make([]sessionstore.Message, 0, min(r.count, int64(limit)))
 	var seq int64
 	var body pgtype.DriverBytes // what it was read from is decoded before the next row
 	targets := make([]any, len(rows.FieldDescriptions()))

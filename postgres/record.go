@@ -105,14 +105,6 @@ func nullTime(t time.Time) *time.Time {
 	return &t
 }
 
-// encodeMessage returns a message's body. It names neither the session nor the place in
-// it, so that a fork copies it as it is and the server may number it.
-func encodeMessage(buf []byte, m sessionstore.Message) ([]byte, string, error) {
-	m.SessionID, m.Seq = "", 0
-	buf, err := m.AppendJSON(buf[:0])
-	return buf, string(buf), err
-}
-
 func decodeMessage(body []byte, sessionID string, seq int64) (sessionstore.Message, error) {
 	m, err := sessionstore.DecodeMessage(body)
 	if err != nil {
@@ -122,29 +114,70 @@ func decodeMessage(body []byte, sessionID string, seq int64) (sessionstore.Messa
 	return m, nil
 }
 
-// columns are messages as the array parameters of a statement.
-type columns struct {
-	seqs   []int64
-	ids    []string
-	roles  []string
-	times  []time.Time
-	bodies []string
-	size   int // of the bodies, in bytes
-	buf    []byte
+// messageRow is a message as it is stored. The body names neither the session nor the
+// place in it, so that a fork copies it as it is and the server may number it.
+type messageRow struct {
+	seq       int64
+	id, role  string
+	createdAt time.Time
+	body      string
 }
 
-func (c *columns) add(m sessionstore.Message) (err error) {
-	var body string
-	if c.buf, body, err = encodeMessage(c.buf, m); err != nil {
-		return err
+// rowEncoder makes rows of messages. It keeps its buffer from one to the next.
+type rowEncoder struct{ buf []byte }
+
+func (e *rowEncoder) row(m sessionstore.Message) (r messageRow, err error) {
+	if e.buf == nil {
+		e.buf = make([]byte, 0, 1024) // most messages fit
 	}
-	c.seqs = append(c.seqs, m.Seq)
-	c.ids = append(c.ids, m.ID)
-	c.roles = append(c.roles, string(m.Role))
-	c.times = append(c.times, m.CreatedAt)
-	c.bodies = append(c.bodies, body)
-	c.size += len(body)
-	return nil
+	r = messageRow{seq: m.Seq, id: m.ID, role: string(m.Role), createdAt: m.CreatedAt}
+	m.SessionID, m.Seq = "", 0
+	e.buf, err = m.AppendJSON(e.buf[:0])
+	r.body = string(e.buf)
+	return r, err
+}
+
+// params are those of one row in a statement, without the seq.
+func (r *messageRow) params() []any { return []any{r.id, r.role, r.createdAt, r.body} }
+
+type messageRows []messageRow
+
+func newMessageRows(msgs []sessionstore.Message) (messageRows, error) {
+	rows := make(messageRows, len(msgs))
+	var e rowEncoder
+	for i, m := range msgs {
+		var err error
+		if rows[i], err = e.row(m); err != nil {
+			return nil, err
+		}
+	}
+	return rows, nil
+}
+
+// size is that of the bodies, in bytes.
+func (rows messageRows) size() (n int) {
+	for i := range rows {
+		n += len(rows[i].body)
+	}
+	return n
+}
+
+// params are those of any number of rows: an array for each column.
+func (rows messageRows) params() []any {
+	n := len(rows)
+	ids, roles, times, bodies := make([]string, n), make([]string, n), make([]time.Time, n), make([]string, n)
+	for i, r := range rows {
+		ids[i], roles[i], times[i], bodies[i] = r.id, r.role, r.createdAt, r.body
+	}
+	return []any{ids, roles, times, bodies}
+}
+
+func (rows messageRows) seqs() []int64 {
+	seqs := make([]int64, len(rows))
+	for i := range rows {
+		seqs[i] = rows[i].seq
+	}
+	return seqs
 }
 
 // notFound turns the driver's word for no row into the store's.

@@ -102,7 +102,9 @@ func (h *handle) restoreSession(ctx context.Context, s sessionstore.Session, mes
 type staging struct {
 	h       *handle
 	sid     *int64 // of the staged messages; nil: there are none
-	pending columns
+	encoder rowEncoder
+	pending messageRows
+	size    int // of pending, in bytes
 }
 
 var (
@@ -111,12 +113,17 @@ var (
 )
 
 func (st *staging) add(ctx context.Context, m sessionstore.Message) error {
-	if st.pending.size >= maxBufferBytes || len(st.pending.ids) >= maxBufferMessages {
+	if st.size >= maxBufferBytes || len(st.pending) >= maxBufferMessages {
 		if err := st.flush(ctx); err != nil {
 			return err
 		}
 	}
-	return st.pending.add(m)
+	r, err := st.encoder.row(m)
+	if err == nil {
+		st.pending = append(st.pending, r)
+		st.size += len(r.body)
+	}
+	return err
 }
 
 // flush stages what is in memory.
@@ -129,15 +136,15 @@ func (st *staging) flush(ctx context.Context) error {
 		}
 		st.sid = &sid
 	}
-	p := &st.pending
+	args := append([]any{st.sid, st.pending.seqs()}, st.pending.params()...)
 	err := retry(ctx, func() error {
 		var sid int64
-		return st.h.pool.QueryRow(ctx, st.h.sql.stageMessages, st.sid, p.seqs, p.ids, p.roles, p.times, p.bodies).Scan(&sid)
+		return st.h.pool.QueryRow(ctx, st.h.sql.stageMessages, args...).Scan(&sid)
 	})
 	if err != nil {
 		return st.judged(err)
 	}
-	*p = columns{buf: p.buf}
+	st.pending, st.size = nil, 0
 	return nil
 }
 
@@ -165,8 +172,8 @@ func (st *staging) finish(ctx context.Context, rules *sessionstore.Restoration) 
 		if err != nil {
 			return err
 		}
-		p := &st.pending
-		args = append(args, out.ForkSeq, out.LastSeq, out.MessageCount, st.sid, p.seqs, p.ids, p.roles, p.times, p.bodies)
+		args = append(args, out.ForkSeq, out.LastSeq, out.MessageCount, st.sid, st.pending.seqs())
+		args = append(args, st.pending.params()...)
 		b := &pgx.Batch{}
 		st.h.queueRemains(b, out.ID, now)
 		b.Queue(st.h.sql.restore, args...).QueryRow(func(got pgx.Row) error { return got.Scan(&sid, &there) })

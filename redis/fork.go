@@ -137,7 +137,7 @@ func (s *Store) forkAcross(ctx context.Context, sp *space, id string, f sessions
 		if err != nil {
 			return sessionstore.Session{}, err
 		}
-		messages, err := decodeMessages(id, r.pairs)
+		messages, err := decodeMessages(id, r.entries)
 		if err != nil {
 			return sessionstore.Session{}, err
 		}
@@ -145,7 +145,7 @@ func (s *Store) forkAcross(ctx context.Context, sp *space, id string, f sessions
 			return sessionstore.Session{}, errChanged
 		}
 		for i, m := range messages {
-			if err := st.add(ctx, m.Seq, m.ID, []byte(r.pairs[2*i].(string))); err != nil {
+			if err := st.add(ctx, m.Seq, m.ID, []byte(r.entries[i].record)); err != nil {
 				return sessionstore.Session{}, err
 			}
 		}

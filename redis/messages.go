@@ -43,7 +43,11 @@ func (s *Store) AppendMessages(ctx context.Context, id string, a sessionstore.Ap
 	v, err := s.run(ctx, appendScript, sp.keys(id), args...)
 	switch {
 	case errors.Is(err, errRepeat):
-		stored, err := decodeMessages(id, v)
+		there, err := pairs(v)
+		if err != nil {
+			return nil, err
+		}
+		stored, err := decodeMessages(id, there)
 		if err != nil {
 			return nil, err
 		}
@@ -136,7 +140,7 @@ func (s *Store) ListMessages(ctx context.Context, id string, q sessionstore.Mess
 		return sessionstore.MessagePage{}, err
 	}
 	page := sessionstore.MessagePage{Session: r.session.Session, HasMore: r.more}
-	if page.Messages, err = decodeMessages(id, r.pairs); err != nil {
+	if page.Messages, err = decodeMessages(id, r.entries); err != nil {
 		return sessionstore.MessagePage{}, err
 	}
 	if q.Newest {
@@ -156,7 +160,7 @@ func (s *Store) ListMessages(ctx context.Context, id string, q sessionstore.Mess
 // reading is a page as it is stored, from the end that it was read from.
 type reading struct {
 	session stored
-	pairs   []any // record and seq of each
+	entries []entry
 	more    bool
 }
 
@@ -176,21 +180,35 @@ func (s *Store) read(ctx context.Context, sp *space, id string, q sessionstore.M
 	if err != nil {
 		return reading{}, err
 	}
-	if len(v) != 3 {
+	if len(v) != 4 {
 		return reading{}, errDamaged
 	}
 	record, isRecord := v[0].([]any)
-	pairs, isList := v[1].([]any)
+	list, isList := v[1].([]any)
 	full, isFlag := v[2].(int64)
-	if !isRecord || !isList || !isFlag {
+	width, isWidth := v[3].(int64)
+	if !isRecord || !isList || !isFlag || !isWidth {
 		return reading{}, errDamaged
 	}
-	r := reading{pairs: pairs, more: full == 1}
+	r := reading{more: full == 1}
 	if r.session, err = decodeRecord(record); err != nil {
 		return reading{}, err
 	}
-	if len(pairs)/2 > q.Limit {
-		r.pairs, r.more = pairs[:2*q.Limit], true
+	switch {
+	case width != 1:
+		r.entries, err = pairs(list)
+	case !q.Newest:
+		r.entries, err = numbered(list, q.AfterSeq+1, 1)
+	case q.BeforeSeq > 0:
+		r.entries, err = numbered(list, min(r.session.LastSeq, q.BeforeSeq-1), -1)
+	default:
+		r.entries, err = numbered(list, r.session.LastSeq, -1)
+	}
+	if err != nil {
+		return reading{}, err
+	}
+	if len(r.entries) > q.Limit {
+		r.entries, r.more = r.entries[:q.Limit], true
 	}
 	return r, nil
 }

@@ -87,25 +87,53 @@ func appendMessage(dst []byte, m sessionstore.Message) ([]byte, error) {
 	return m.AppendJSON(dst)
 }
 
-// decodeMessages reads pairs of record and seq. Buf is used again for each.
-func decodeMessages(id string, pairs []any) ([]sessionstore.Message, error) {
-	out := make([]sessionstore.Message, len(pairs)/2)
-	var buf []byte
+// entry is a message's record with its seq.
+type entry struct {
+	record string
+	seq    int64
+}
+
+// pairs reads a list of records, each followed by its seq.
+func pairs(list []any) ([]entry, error) {
+	out := make([]entry, len(list)/2)
 	for i := range out {
-		record, ok := pairs[2*i].(string)
-		seq, isText := pairs[2*i+1].(string)
-		if !ok || !isText {
+		record, ok := list[2*i].(string)
+		if !ok {
 			return nil, errDamaged
 		}
-		buf = append(buf[:0], record...)
+		seq, err := number(list, 2*i+1)
+		if err != nil {
+			return nil, err
+		}
+		out[i] = entry{record, seq}
+	}
+	return out, nil
+}
+
+// numbered reads a list of records whose seqs go on from the first one's by step.
+func numbered(list []any, first, step int64) ([]entry, error) {
+	out := make([]entry, len(list))
+	for i := range out {
+		record, ok := list[i].(string)
+		if !ok {
+			return nil, errDamaged
+		}
+		out[i] = entry{record, first + int64(i)*step}
+	}
+	return out, nil
+}
+
+// decodeMessages uses the buffer again for each record.
+func decodeMessages(id string, entries []entry) ([]sessionstore.Message, error) {
+	out := make([]sessionstore.Message, len(entries))
+	var buf []byte
+	for i, e := range entries {
+		buf = append(buf[:0], e.record...)
 		m, err := sessionstore.DecodeMessage(buf)
 		if err != nil {
-			return nil, fmt.Errorf("message %s: %w: %w", seq, errDamaged, err)
+			return nil, fmt.Errorf("message %d: %w: %w", e.seq, errDamaged, err)
 		}
-		if m.Seq, err = strconv.ParseInt(seq, 10, 64); err != nil {
-			return nil, errDamaged
-		}
-		m.SessionID = id
+		m.SessionID, m.Seq = id, e.seq
 		out[i] = m
 	}
 	return out, nil

@@ -1,0 +1,13 @@
+package redis_test
+
+import (
+	"testing"
+
+	"github.com/sessionstore/sessionstore/storetest"
+)
+
+// BenchmarkStore is the store by itself, for benchstat; "make bench" compares it with its
+// floors.
+func BenchmarkStore(b *testing.B) {
+	storetest.Bench(b, storetest.Backend{Open: single(nil).store})
+}
