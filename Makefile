@@ -19,12 +19,20 @@ FUZZTIME ?= 60s
 help: ## print the targets
 	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
+# Each server comes from a variable of the environment, a container, or what is installed,
+# in this order; bin/withservers says from where. A module is tested as its own go.mod has it.
 .PHONY: test
-test: servers ## run all tests, in every module, with the servers they need
-	@set -e; for m in $(CODE); do echo "== go test ./... in $$m"; (cd $$m && go test -timeout 30m $(TESTFLAGS) ./...); done
+test: ## run all tests, in every module, with the servers they need
+	@cd internal/inttest && GOWORK=off go build -o $(CURDIR)/bin/withservers ./cmd/withservers
+	@bin/withservers $(MAKE) --no-print-directory tests
 
-# Servers that a variable of the environment does not name are started by the tests from
-# what is installed; this installs what is missing, where apt-get and root allow it.
+.PHONY: tests
+tests: export GOWORK := off
+tests: servers
+	@set -e; for m in $(CODE); do echo "== go test ./... in $$m"; (cd $$m && STORETEST_WATCHDOG=10m go test -timeout 30m $(TESTFLAGS) ./...); done
+
+# What no variable of the environment names is started by the tests, from what is installed;
+# this installs what is missing, where apt-get and root allow it, and builds bin/mongoserver.
 .PHONY: servers
 servers:
 	@go run ./internal/testenv/ensure
@@ -32,6 +40,10 @@ servers:
 .PHONY: race
 race: ## the tests of the library and the command with the race detector, each backend once
 	@$(MAKE) --no-print-directory test CODE='$(SHIPPED)' TESTFLAGS='-race -short $(TESTFLAGS)'
+
+.PHONY: table
+table: servers ## write the README's table of the backends from a test run
+	@cd internal/inttest && GOWORK=off go run ./cmd/backendtable -w README.md
 
 .PHONY: demo
 demo: ## run the main job: a conversation's whole life in the embedded store
@@ -50,6 +62,7 @@ fmt-check:
 	if [ -n "$$bad" ]; then echo "gofmt would change:"; echo "$$bad"; exit 1; fi
 
 .PHONY: vet
+vet: export GOWORK := off
 vet: ## go vet in every module
 	@set -e; for m in $(CODE); do echo "== go vet in $$m"; (cd $$m && go vet ./...); done
 
@@ -71,6 +84,7 @@ $(LINT): tools/go.mod tools/go.sum
 	cd tools && GOWORK=off go build -o ../$(LINT) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 
 .PHONY: lint
+lint: export GOWORK := off
 lint: $(LINT) ## run golangci-lint in every module (the first time it is built, some minutes)
 	@set -e; for m in $(CODE); do echo "== golangci-lint in $$m"; (cd $$m && $(CURDIR)/$(LINT) run --allow-parallel-runners --config $(CURDIR)/.golangci.yml ./...); done
 
@@ -94,8 +108,8 @@ fuzz: ## fuzz every parser, FUZZTIME (default 60s) each
 	    echo "== $$d $$f"; (cd $$d && go test -run '^$$' -fuzz "^$$f\$$" -fuzztime $(FUZZTIME) .); done; done
 
 .PHONY: bench
-bench: ## benchmarks of the library, in the form benchstat reads
-	go test -run '^$$' -bench . -benchmem . ./memory ./bolt
+bench: servers ## the stores against programs by hand, with the goals; bin/bench.txt is for benchstat (BENCHFLAGS=-quick: less exact)
+	@cd internal/inttest && GOWORK=off go run ./cmd/bench -o $(CURDIR)/bin/bench.txt $(BENCHFLAGS)
 
 .PHONY: clean
 clean: ## remove what the targets made

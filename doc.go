@@ -4,8 +4,7 @@
 //
 // One interface, [SessionStore], has interchangeable backends, each in a package of its
 // own and chosen by import: memory; bolt, for one file without a server; postgres; redis,
-// also for a cluster. [Open] picks
-// one by URL; each has a constructor that takes the caller's own client. Package
+// also for a cluster; and mongo. [Open] picks one by URL; each has a constructor that takes the caller's own client. Package
 // storetest proves any implementation, and package verify checks the data of a live
 // store.
 //

@@ -44,11 +44,10 @@ var known = map[string]string{
 	"memory": "memory", "bolt": "bolt",
 	"postgres": "postgres", "postgresql": "postgres",
 	"redis": "redis", "rediss": "redis", "redis+cluster": "redis",
-	"mongodb": "", "mongodb+srv": "", // reserved
+	"mongodb": "mongo", "mongodb+srv": "mongo",
 }
 
-// Open opens the store that the URL names (of MongoDB the scheme is reserved, its backend
-// is not part of this version):
+// Open opens the store that the URL names:
 //
 //	memory:                     lost with the process
 //	bolt:PATH                   one file (mode 0600), made if it is missing

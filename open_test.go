@@ -22,7 +22,7 @@ func TestOpenUnknown(t *testing.T) {
 		"1x:y":                           "no scheme",
 		"postgres://u:s3cret@host/db":    `import _ "github.com/sessionstore/sessionstore/postgres"`,
 		"postgresql://u:s3cret@host/db":  `import _ "github.com/sessionstore/sessionstore/postgres"`,
-		"MONGODB+SRV://u:s3cret@host/db": `scheme "mongodb+srv" is not registered`,
+		"MONGODB+SRV://u:s3cret@host/db": `import _ "github.com/sessionstore/sessionstore/mongo"`,
 		"redis+cluster://:s3cret@h:1":    `import _ "github.com/sessionstore/sessionstore/redis"`,
 		"mysql://u:s3cret@host/db":       `scheme "mysql" is not registered`,
 	} {

@@ -8,6 +8,7 @@ import (
 
 	_ "github.com/sessionstore/sessionstore/bolt"
 	_ "github.com/sessionstore/sessionstore/memory"
+	_ "github.com/sessionstore/sessionstore/mongo"
 	_ "github.com/sessionstore/sessionstore/postgres"
 	_ "github.com/sessionstore/sessionstore/redis"
 )

@@ -29,6 +29,7 @@ The store is named by --store or SESSIONSTORE_URL:
   bolt:PATH      one file, the default: bolt:sessions.db
   postgres://…   a PostgreSQL database
   redis://…      a Redis server; redis+cluster://… a cluster
+  mongodb://…    a MongoDB server or cluster; mongodb+srv://…
   memory:        lost when the command ends; good for the demo
 
 Commands that read never create a file; new, import, copy and demo do. Where --json is

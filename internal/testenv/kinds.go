@@ -1,4 +1,4 @@
 package testenv
 
-// kinds are the servers that Missing looks for.
-var kinds = []server{postgresKind, pgbouncerKind, redisKind}
+// kinds are the servers that Wanted looks for.
+var kinds = []server{postgresKind, pgbouncerKind, redisKind, mongoKind}

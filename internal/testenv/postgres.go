@@ -11,7 +11,7 @@ import (
 var postgresKind = server{
 	name:     "PostgreSQL",
 	variable: "SESSIONSTORE_TEST_POSTGRES",
-	binaries: []string{"initdb", "postgres"},
+	binaries: []string{"postgres", "initdb"},
 	places:   []string{"/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql*/bin"},
 	install:  "postgresql",
 	ready:    "database system is ready to accept connections",

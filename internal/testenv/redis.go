@@ -24,7 +24,14 @@ var redisKind = server{
 	command: func(bin map[string]string, dir string, port int) []string {
 		return redisCommand(bin, dir, port)
 	},
-	dsn: func(port int) string { return fmt.Sprintf("redis://127.0.0.1:%d/0", port) },
+	dsn: func(port int) string { return fmt.Sprintf("redis://127.0.0.1:%d/0?%s", port, patience().Encode()) },
+}
+
+// patience are the options of a URL by which a client waits for a slow machine: three
+// seconds for a reply, which the driver gives it, are not enough for 32 MiB on one that is
+// busy with other tests.
+func patience() url.Values {
+	return url.Values{"read_timeout": {"1m"}, "write_timeout": {"1m"}}
 }
 
 // redisNode is one master of a cluster.
@@ -90,7 +97,8 @@ func startCluster() (string, error) {
 	if err := joinCluster(nodes); err != nil {
 		return "", fmt.Errorf("making a Redis Cluster for tests: %w", err)
 	}
-	query := url.Values{"addr": nodes[1:]}
+	query := patience()
+	query["addr"] = nodes[1:]
 	return "redis+cluster://" + nodes[0] + "?" + query.Encode(), nil
 }
 

@@ -1,7 +1,7 @@
 // Package testenv finds a server for the tests of a backend, or starts one.
 //
-// A server that a variable names (SESSIONSTORE_TEST_POSTGRES, SESSIONSTORE_TEST_REDIS)
-// is used as it is. Otherwise the test process starts one from installed binaries, on a
+// A server that a variable names (SESSIONSTORE_TEST_POSTGRES, SESSIONSTORE_TEST_REDIS,
+// SESSIONSTORE_TEST_MONGO) is used as it is. Otherwise the test process starts one from installed binaries, on a
 // free port of the loopback interface and in a temporary folder; all tests of the
 // process share it, each in namespaces of its own. It ends with the process, however
 // that ends: a shell holds a pipe from it, and stops the server and removes the folder
@@ -36,9 +36,10 @@ const (
 type server struct {
 	name     string   // for messages
 	variable string   // of the environment, with the DSN of one that runs already
-	binaries []string // that are needed; Debian's package is named by install
+	binaries []string // that are needed, the server first; Debian's package is named by install
 	places   []string // where they may lie if not in PATH; patterns of filepath.Glob
 	install  string
+	hint     string // instead of install: how to get it where it is no package
 	ready    string // is in a line of its output once it takes connections
 
 	// Prepare makes what the server needs in dir; nil for nothing.
@@ -104,8 +105,11 @@ func (k server) locate() (map[string]string, error) {
 		path, err := exec.LookPath(name)
 		if err != nil {
 			if path = lookIn(k.places, name); path == "" {
-				return nil, &missingError{fmt.Sprintf("no %s server: start one and set %s, or install it (Debian: apt-get install %s)",
-					k.name, k.variable, k.install)}
+				hint := k.hint
+				if hint == "" {
+					hint = fmt.Sprintf("install it (Debian: apt-get install %s)", k.install)
+				}
+				return nil, &missingError{fmt.Sprintf("no %s server: start one and set %s, or %s", k.name, k.variable, hint)}
 			}
 		}
 		bin[name] = path
@@ -126,18 +130,27 @@ func lookIn(places []string, name string) (found string) {
 	return found
 }
 
-// Missing returns the Debian packages of the servers that the tests would start, but that
-// are not installed.
-func Missing() (packages []string) {
+// Installed is what there is of a kind of server that the tests would start.
+type Installed struct {
+	Name    string // of the kind
+	Path    string // of the server; "" if it is not there
+	Package string // Debian's, if the server comes from one
+}
+
+// Wanted returns the servers that the tests would start: those that no variable names.
+func Wanted() []Installed {
+	var wanted []Installed
 	for _, k := range kinds {
 		if os.Getenv(k.variable) != "" {
 			continue
 		}
-		if _, err := k.locate(); err != nil {
-			packages = append(packages, k.install)
+		i := Installed{Name: k.name, Package: k.install}
+		if bin, err := k.locate(); err == nil {
+			i.Path = bin[k.binaries[0]]
 		}
+		wanted = append(wanted, i)
 	}
-	return packages
+	return wanted
 }
 
 // start runs the server and waits until it is ready.

@@ -1,0 +1,9 @@
+// Package inttest holds the tests that need more than a backend's own package may bring
+// to those who import it. It is a module of its own, outside of the workspace: run them
+// with GOWORK=off, or with make test.
+//
+//	ferret, mongoproxy, cmd/mongoserver  a stand-in for MongoDB
+//	containers, cmd/withservers          the servers as containers, each version of them
+//	bench, cmd/bench                     the stores against the raw drivers
+//	cmd/backendtable                     the README's table of the backends
+package inttest
