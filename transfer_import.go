@@ -100,7 +100,7 @@ type importer struct {
 	// The line that comes next.
 	lineNo int64
 	kind   lineKind
-	value  string // the object of a session, message or end line
+	value  []byte // the object of a session, message or end line, a part of buf
 	bad    error  // what is wrong with a bad line
 
 	buf      []byte
@@ -169,7 +169,7 @@ func (im *importer) fail(line int64, id string, err error) {
 func (im *importer) session(ctx context.Context) error {
 	line := im.lineNo
 	im.lost = false
-	s, err := DecodeSession([]byte(im.value))
+	s, err := DecodeSession(im.value)
 	if err := im.next(); err != nil {
 		return err
 	}
@@ -264,6 +264,7 @@ type messageSource struct {
 	s     Session
 	n     int64 // given so far
 	used  bool
+	read  bool  // the importer's line was given: another one comes next
 	done  bool  // all were given
 	line  int64 // of err
 	err   error // what is wrong with the file's session
@@ -291,8 +292,20 @@ func (src *messageSource) all(yield func(Message, error) bool) {
 	}
 }
 
+// pass goes on to the line after the one that next has read. It is read no sooner, so
+// that it is not in memory while the store writes the message before it.
+func (src *messageSource) pass() {
+	if src.read {
+		src.read = false
+		src.fatal = src.im.next()
+	}
+}
+
 func (src *messageSource) next() (m Message, ok bool) {
 	im := src.im
+	if src.pass(); src.fatal != nil {
+		return m, false
+	}
 	src.line = im.lineNo
 	switch im.kind {
 	case lineVoid:
@@ -300,14 +313,15 @@ func (src *messageSource) next() (m Message, ok bool) {
 	case lineMessage:
 		if src.n == src.s.MessageCount {
 			src.err = invalid("message_count", "is %d, but more messages follow", src.s.MessageCount)
-		} else if m, src.err = DecodeMessage([]byte(im.value)); src.err == nil {
+		} else if m, src.err = DecodeMessage(im.value); src.err == nil {
 			if m.SessionID == "" {
 				m.SessionID = src.s.ID
 			}
 			src.n++
 			ok = true
 		}
-		src.fatal = im.next()
+		src.read = true
+		im.release()
 	default:
 		if src.n == src.s.MessageCount {
 			if !src.done {
@@ -337,6 +351,9 @@ func (src *messageSource) drain() error {
 			break
 		}
 	}
+	if src.fatal == nil {
+		src.pass()
+	}
 	for src.fatal == nil && src.im.kind == lineMessage {
 		src.fatal = src.im.next()
 	}
@@ -345,7 +362,7 @@ func (src *messageSource) drain() error {
 
 // end checks the end line, and that nothing follows.
 func (im *importer) end() error {
-	want, err := decodeEnd(im.value)
+	want, err := decodeEnd(string(im.value))
 	if err != nil {
 		return err
 	}
@@ -411,7 +428,7 @@ func (im *importer) next() error {
 	for first := im.lineNo == 0; ; first = false {
 		line, err := im.readLine()
 		if errors.Is(err, io.EOF) {
-			im.kind, im.value = lineNone, ""
+			im.kind, im.value = lineNone, nil
 			return nil
 		}
 		im.lineNo++
@@ -427,7 +444,7 @@ func (im *importer) next() error {
 			line = bytes.TrimPrefix(line, []byte("\ufeff"))
 		}
 		if line = bytes.Trim(line, " \t\r"); len(line) > 0 {
-			im.parse(string(line))
+			im.parse(line)
 			if im.kind != lineEnd {
 				im.sum.Write(line)
 				im.sum.Write([]byte{'\n'})
@@ -445,7 +462,7 @@ func (im *importer) readLine() ([]byte, error) {
 	for {
 		part, err := im.r.ReadSlice('\n')
 		if long = long || len(im.buf)+len(part) > maxLine; !long {
-			im.buf = append(im.buf, part...)
+			im.keep(part)
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
@@ -461,12 +478,31 @@ func (im *importer) readLine() ([]byte, error) {
 	}
 }
 
+// keep appends to the line. The room for it doubles: in the steps of append, what it has
+// outgrown would be several times as large as the line.
+func (im *importer) keep(part []byte) {
+	if need := len(im.buf) + len(part); need > cap(im.buf) {
+		im.buf = append(make([]byte, 0, max(need, 2*cap(im.buf))), im.buf...)
+	}
+	im.buf = append(im.buf, part...)
+}
+
+// keepBuffer is the size of a line up to which its memory is used for the next one.
+const keepBuffer = 1 << 20
+
+// release frees the memory of a long line. Its value can no longer be read.
+func (im *importer) release() {
+	if im.value = nil; cap(im.buf) > keepBuffer {
+		im.buf = nil
+	}
+}
+
 // parse sets kind, and value, version or bad, from a line.
-func (im *importer) parse(line string) {
-	im.kind, im.value, im.bad = lineBad, "", nil
+func (im *importer) parse(line []byte) {
+	im.kind, im.value, im.bad = lineBad, nil, nil
 	// A record may be nested MaxDepth deep in each of its values.
 	const levels = MaxDepth + 8
-	r := codec.NewReader(line)
+	r := codec.NewBytesReader(line)
 	err := r.Object()
 	for err == nil {
 		var key string
@@ -474,19 +510,20 @@ func (im *importer) parse(line string) {
 		if key, ok, err = r.Key(); err != nil || !ok {
 			break
 		}
-		var value string
-		if value, err = r.Raw(levels); err != nil {
+		start := r.Offset()
+		if err = r.Skip(levels); err != nil {
 			break
 		}
+		value := bytes.Trim(line[start:r.Offset()], " \t\r")
 		switch k := lineKind(key); k {
 		case lineSession, lineMessage, lineVoid, lineEnd:
 			im.kind, im.value = k, value
 		case lineHeader:
-			if value == `"export"` {
+			if string(value) == `"export"` {
 				im.kind = k
 			}
 		case "version":
-			im.version, _ = strconv.ParseInt(value, 10, 64)
+			im.version, _ = strconv.ParseInt(string(value), 10, 64)
 		}
 	}
 	if err == nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"iter"
+	"strings"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -12,8 +13,9 @@ import (
 	"github.com/sessionstore/sessionstore"
 )
 
-// maxStagedBytes is how many bytes of records a restore keeps in memory. What is more
-// goes to staged buckets, a transaction for each time that the memory is full.
+// maxStagedBytes is how many bytes of records a restore keeps in memory, or one record if
+// that is larger. What is more goes to a staged bucket, a transaction for each time that
+// the memory is full.
 const maxStagedBytes = 4 << 20
 
 // RestoreSession writes a session as an export gave it; see [sessionstore.Restorer].
@@ -85,32 +87,43 @@ func (st *staging) add(ctx context.Context, m sessionstore.Message) error {
 	// size behind.
 	room := 512
 	if m.Content.IsText() {
-		room += len(m.Content.String())
+		room += escapedLen(m.Content.String())
 	}
-	record, err := appendMessage(make([]byte, 0, room), m)
-	if err != nil {
-		return err
-	}
-	if st.size > 0 && st.size+len(record) > maxStagedBytes {
-		if err := st.flush(ctx); err != nil {
+	next := stagedMessage{seq: m.Seq, id: m.ID}
+	if st.size > 0 && st.size+room > maxStagedBytes {
+		if err := st.flush(ctx, next); err != nil {
 			return err
 		}
+	}
+	var err error
+	if next.record, err = appendMessage(make([]byte, 0, room), m); err != nil {
+		return err
 	}
 	if st.ids == nil {
 		st.ids = map[string]bool{}
 	}
 	st.ids[m.ID] = true
-	st.messages = append(st.messages, stagedMessage{m.Seq, m.ID, record})
-	st.size += len(record)
+	st.messages = append(st.messages, next)
+	st.size += len(next.record)
 	return nil
+}
+
+// escapedLen is the length of s as a JSON string, but for rare control characters.
+func escapedLen(s string) int {
+	n := len(s)
+	for _, escaped := range []string{"\n", `"`, `\`, "\t", "\r"} {
+		n += strings.Count(s, escaped)
+	}
+	return n
 }
 
 func errRepeatedID(id string) error {
 	return &sessionstore.InvalidError{Field: "message_id", Reason: fmt.Sprintf("%.80q is in the history twice", id)}
 }
 
-// flush writes what is in memory to the staged bucket.
-func (st *staging) flush(ctx context.Context) error {
+// flush writes what is in memory to the staged bucket, and makes that ready for the
+// message that comes next.
+func (st *staging) flush(ctx context.Context, next stagedMessage) error {
 	if st.token == "" {
 		st.token = rand.Text()
 		st.h.writer.stage(st.token, true)
@@ -120,6 +133,9 @@ func (st *staging) flush(ctx context.Context) error {
 		if err := st.unique(b); err != nil {
 			return nil, err
 		}
+		if b != nil && b.Get(idKey(next.id)) != nil {
+			return nil, errRepeatedID(next.id)
+		}
 		sp.size = st.size
 		return func() (err error) {
 			if b == nil {
@@ -127,7 +143,10 @@ func (st *staging) flush(ctx context.Context) error {
 					return err
 				}
 			}
-			return st.put(b)
+			if err := st.put(b); err != nil {
+				return err
+			}
+			return next.reserve(b)
 		}, nil
 	})
 	if err != nil {
@@ -144,8 +163,8 @@ func (st *staging) unique(b *bbolt.Bucket) error {
 	if b == nil {
 		return nil
 	}
-	for _, m := range st.messages {
-		if b.Get(idKey(m.id)) != nil {
+	for i, m := range st.messages {
+		if i > 0 && b.Get(idKey(m.id)) != nil { // the first was looked for when it was reserved
 			return errRepeatedID(m.id)
 		}
 	}
@@ -154,12 +173,52 @@ func (st *staging) unique(b *bbolt.Bucket) error {
 
 func (st *staging) put(b *bbolt.Bucket) error {
 	b.FillPercent = fillPercent
+	if st.token != "" && len(st.messages) > 0 {
+		if err := st.messages[0].release(b); err != nil {
+			return err
+		}
+	}
 	for _, m := range st.messages {
 		if err := putMessage(b, m.seq, m.id, m.record); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// reserve puts small keys into a staged bucket where the message will be. Bbolt leaves up
+// to four keys in one page, however large their values are, and writes all of them again
+// when one is added; of five or more it leaves two. The small keys make up the five, so
+// that large messages are two to a page, and the next one is added to a page of small
+// keys, or at most to that of one other message. The message's id is among them because
+// the first one would otherwise share its page with a large message.
+func (m stagedMessage) reserve(b *bbolt.Bucket) error {
+	if err := putMessage(b, m.seq, m.id, nil); err != nil {
+		return err
+	}
+	for _, key := range m.padding() {
+		if err := b.Put(key, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// release removes what reserve has put, but for the keys that putMessage replaces.
+func (m stagedMessage) release(b *bbolt.Bucket) error {
+	for _, key := range m.padding() {
+		if err := b.Delete(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// padding returns keys directly after the message's that only a staged bucket has.
+func (m stagedMessage) padding() [][]byte {
+	key := messageKey(m.seq)
+	key = key[:len(key):len(key)]
+	return [][]byte{append(key, 1), append(key, 2), append(key, 3)}
 }
 
 // finish makes the session appear.

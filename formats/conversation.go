@@ -2,7 +2,6 @@ package formats
 
 import (
 	"encoding/json"
-	"errors"
 	"iter"
 
 	"github.com/sessionstore/sessionstore"
@@ -17,8 +16,9 @@ type conversation struct {
 	// session with an empty ID gets one derived from the record. Its counters and
 	// Version are set by the importer.
 	session sessionstore.Session
-	derived bool   // set by the importer when it made the id
-	record  string // the JSON that the id is derived from
+	given   sessionstore.Session // session as the file has it; set by the importer
+	derived bool                 // set by the importer when it made the id
+	record  string               // the JSON that the id is derived from, until that is done
 
 	// messages can be ranged over more than once. What they lack (ids, times) the
 	// importer fills in. An error that they yield ends the import.
@@ -49,11 +49,8 @@ type builder struct {
 
 	last  sessionstore.Message
 	count int64 // of messages, last among them
-	sink  func(sessionstore.Message) bool
+	sink  func(sessionstore.Message) error
 }
-
-// errEnough ends the reading of a record because its consumer has had enough.
-var errEnough = errors.New("enough")
 
 func (b *builder) add(m sessionstore.Message) error {
 	if err := b.flush(); err != nil {
@@ -65,25 +62,16 @@ func (b *builder) add(m sessionstore.Message) error {
 }
 
 func (b *builder) flush() error {
-	if b.count > 0 && !b.sink(b.last) {
-		return errEnough
+	if b.count == 0 {
+		return nil
 	}
-	return nil
+	return b.sink(b.last)
 }
 
-// keepDecoded is the size of a record up to which its messages are kept in memory beside
-// it. Those of a larger one are decoded twice: to see that it is good, and to write it.
-const keepDecoded = 1 << 20
-
-// run makes a conversation of a record.
-func (decode decoder) run(text string) (conversation, error) {
-	var messages []sessionstore.Message
-	b := builder{sink: func(m sessionstore.Message) bool {
-		if len(text) <= keepDecoded {
-			messages = append(messages, m)
-		}
-		return true
-	}}
+// run makes a conversation of a record. Its messages are in s until that starts again.
+func (decode decoder) run(text string, s *spool) (conversation, error) {
+	s.start(len(text))
+	b := builder{sink: s.add}
 	err := decode(text, &b)
 	if err == nil {
 		err = b.flush()
@@ -91,25 +79,8 @@ func (decode decoder) run(text string) (conversation, error) {
 	if err != nil {
 		return conversation{}, err
 	}
-	c := conversation{session: b.session, record: text, messages: inOrder(messages), count: b.count, size: len(text)}
-	if len(text) > keepDecoded {
-		c.messages = decode.again(text)
-	}
-	return c, nil
-}
-
-// again returns the messages of a record that was found good.
-func (decode decoder) again(text string) messageSeq {
-	return func(yield func(sessionstore.Message, error) bool) {
-		b := builder{sink: func(m sessionstore.Message) bool { return yield(m, nil) }}
-		err := decode(text, &b)
-		if err == nil {
-			err = b.flush()
-		}
-		if err != nil && !errors.Is(err, errEnough) {
-			yield(sessionstore.Message{}, err)
-		}
-	}
+	messages, err := s.all()
+	return conversation{session: b.session, record: text, messages: messages, count: b.count, size: len(text)}, err
 }
 
 // extraUnder returns an Extra that has the object raw under one key, or nil.

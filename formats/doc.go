@@ -22,9 +22,9 @@
 // A bad record is reported with its line and index, and the others are imported. In an
 // array that holds as long as its brackets match; where they do not, the import ends with
 // a [SyntaxError]. In the python format, where a session lies in several records, a bad one
-// keeps its session out; if that cannot be told, because the record is no JSON or too
-// large, nothing is imported ([ErrUnreadable]), and so of a file that ends within a line
-// ([SyntaxError]).
+// that names its session keeps that out. One that does not may have been any session's
+// message: they are all imported as the rest of the file has them, and one may lack it
+// until the mended file is imported.
 //
 // # Repetition
 //
@@ -34,8 +34,13 @@
 // characters do not count, everything else does. Message ids are made of the session's id
 // and the position. A session whose id is there already is skipped, whatever was appended
 // or changed since; it is reported if it never had all its messages ([ErrIncomplete]),
-// or, where the file gave the id, if they say something else
-// ([sessionstore.ErrSessionExists]).
+// or, where the file gave the id, if they, or its state before any update, say something
+// else ([sessionstore.ErrSessionExists]).
+//
+// A session with an id of the file that lacks messages of the file is completed where that
+// loses nothing: it is replaced (deleted and restored) by what a first import would have
+// made of the record, if it was never updated and each of its messages is in the file, in
+// the same order. A crash between the two steps leaves it out until the next import.
 //
 // # Times
 //
@@ -48,13 +53,12 @@
 //
 // An import holds the record that it reads and up to 2 MiB of records that are being
 // written, 16 at most: a store that groups commits is much faster so. A larger record is
-// written before the next one is read, and its messages are decoded one by one. Measured
-// with records of 16 MiB on bolt: 60 MiB resident beside the mapped pages of the database,
-// and 40 MiB under debug.SetMemoryLimit(40 << 20).
+// written before the next one is read. Its messages go to a temporary file first, so that
+// it is not in memory meanwhile, and from there to the store one by one.
 //
 // To number equal records an import remembers 12 bytes for each different one: 6 MiB at
 // most, and as much again while they move to a temporary file. The python format sorts
-// the lines of a file by session: 8 MiB in memory, then in a temporary file of the size of
+// the lines of a file by session: 4 MiB in memory, then in a temporary file of the size of
 // the input. Temporary files have no name, so that a crash leaves none; on Windows, where
 // that cannot be, they are removed at the end.
 package formats

@@ -40,7 +40,7 @@ type Options struct {
 
 // Report says what an import did.
 type Report struct {
-	Sessions int64 // written
+	Sessions int64 // written, or replaced because they lacked messages
 	Messages int64 // written with them
 	Skipped  int64 // sessions that were there already
 	Expired  int64 // sessions whose time to live had run out
@@ -89,9 +89,8 @@ func Names() []string {
 // conversation is written whole or not at all, up to 16 of them at once. A record that
 // cannot be imported is reported and the others go on; the error is then nil and
 // Report.Failed counts it. The error is not nil for an unknown format (ErrInvalid), for a
-// done context, for an r or a store that fails, for a python file with records that cannot
-// be read (ErrUnreadable), and, as a *SyntaxError, for a file in which the records can no
-// longer be told apart; the report then says what was done before.
+// done context, for an r or a store that fails, and, as a *SyntaxError, for a file in
+// which the records can no longer be told apart; the report then says what was done before.
 //
 // A second import of the same file changes nothing: what is there already is skipped.
 func Import(ctx context.Context, store sessionstore.SessionStore, format string, r io.Reader, opts *Options) (Report, error) {
@@ -126,8 +125,10 @@ func Import(ctx context.Context, store sessionstore.SessionStore, format string,
 
 // eachRecord makes a format of a decoder for one record. Whole is as for readRecords.
 func eachRecord(whole func(string) bool, decode decoder) format {
-	return func(ctx context.Context, r io.Reader, _ *Options) iter.Seq2[conversation, error] {
+	return func(ctx context.Context, r io.Reader, o *Options) iter.Seq2[conversation, error] {
 		return func(yield func(conversation, error) bool) {
+			s := &spool{dir: o.TempDir}
+			defer s.close()
 			err := readRecords(r, whole, func(rec record) bool {
 				if ctx.Err() != nil {
 					return false // the importer says so
@@ -135,7 +136,12 @@ func eachRecord(whole func(string) bool, decode decoder) format {
 				var c conversation
 				err := rec.err
 				if err == nil {
-					c, err = decode.run(rec.text)
+					c, err = decode.run(rec.text, s)
+					rec.text = "" // c has it as long as it is needed
+				}
+				if s.err != nil {
+					yield(conversation{}, s.err)
+					return false
 				}
 				if err != nil {
 					return yield(conversation{}, RecordError{Line: rec.line, Index: rec.index, Err: err})

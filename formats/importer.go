@@ -26,7 +26,8 @@ type importer struct {
 }
 
 // ErrIncomplete is reported for a session that an import found with fewer messages than
-// its record has: on a store without the power to restore, a crash can leave it so.
+// its record has and could not complete: it was changed since it was imported, its id was
+// made from the record, or the store cannot restore (there a crash can leave it so).
 // Deleting it and importing again repairs it.
 var ErrIncomplete = errors.New("session is there, but incomplete")
 
@@ -106,8 +107,9 @@ func (im *importer) identify(c *conversation) error {
 		}
 		c.session.ID = id
 	}
+	c.record = "" // it may be large, and is not in memory twice
+	c.given = c.session
 	c.session = im.complete(*c)
-	c.messages = numbered(c.session, c.messages)
 	return nil
 }
 
@@ -117,13 +119,9 @@ func (im *importer) write(ctx context.Context, c conversation) (o outcome) {
 	// Most of a second import ends here, without a write.
 	stored, err := im.store.GetSession(ctx, c.session.ID)
 	if errors.Is(err, sessionstore.ErrSessionNotFound) {
-		_, err = sessionstore.RestoreSession(ctx, im.store, c.session, c.messages)
+		_, err = sessionstore.RestoreSession(ctx, im.store, c.session, numbered(c.session, c.messages))
 		if err == nil {
 			o.report.Sessions, o.report.Messages = 1, c.count
-			return o
-		}
-		if e, ok := errors.AsType[*sessionstore.InvalidError](err); ok && e.Field == "expires_at" {
-			o.report.Expired = 1
 			return o
 		}
 		if errors.Is(err, sessionstore.ErrSessionExists) {
@@ -136,12 +134,21 @@ func (im *importer) write(ctx context.Context, c conversation) (o outcome) {
 		}
 	}
 	if err == nil {
-		err = im.compare(ctx, c, stored)
+		if err = im.compare(ctx, c, stored); errors.Is(err, ErrIncomplete) && !c.derived {
+			if err = im.mend(ctx, c, stored, err); err == nil {
+				o.report.Sessions, o.report.Messages = 1, c.count
+				return o
+			}
+		}
 	}
-	if err == nil {
+	switch e, ok := errors.AsType[*sessionstore.InvalidError](err); {
+	case ok && e.Field == "expires_at":
+		o.report.Expired = 1
+	case err == nil:
 		o.report.Skipped = 1
+	default:
+		o.err = err
 	}
-	o.err = err
 	return o
 }
 
@@ -211,8 +218,14 @@ func (im *importer) compare(ctx context.Context, c conversation, stored sessions
 		return fmt.Errorf("%w: %q is %s, not %s, and was never updated", ErrIncomplete, s.ID, stored.Status, s.Status)
 	case c.derived:
 		return nil
+	case stored.Version == 1:
+		if same, err := sameState(stored, c); err != nil {
+			return err
+		} else if !same {
+			return fmt.Errorf("%w with other content: %q, its state", sessionstore.ErrSessionExists, s.ID)
+		}
 	}
-	next, stop := iter.Pull2(c.messages)
+	next, stop := iter.Pull2(numbered(s, c.messages))
 	defer stop()
 	q := sessionstore.MessageQuery{BeforeSeq: s.LastSeq + 1}
 	for {
@@ -247,6 +260,29 @@ func (im *importer) compare(ctx context.Context, c conversation, stored sessions
 			return nil
 		}
 	}
+}
+
+// sameState compares what a session that was never updated is with what the file says of
+// it. What the file does not say may differ, and times and counters are not compared.
+func sameState(stored sessionstore.Session, c conversation) (bool, error) {
+	s := c.session
+	if c.given.UserID == "" {
+		s.UserID = stored.UserID
+	}
+	if c.given.AgentName == "" {
+		s.AgentName = stored.AgentName
+	}
+	bare := func(s sessionstore.Session) ([]byte, error) {
+		s.CreatedAt, s.UpdatedAt, s.ExpiresAt = time.Time{}, time.Time{}, time.Time{}
+		s.Version, s.LastSeq, s.MessageCount = 0, 0, 0
+		return s.AppendJSON(nil)
+	}
+	x, err := bare(stored)
+	if err != nil {
+		return false, err
+	}
+	y, err := bare(s)
+	return string(x) == string(y), err
 }
 
 // sameMessage compares what a message says, and its id.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 
 	"github.com/sessionstore/sessionstore"
 	"github.com/sessionstore/sessionstore/internal/codec"
@@ -149,6 +150,15 @@ func unquote(text string) (string, bool) {
 	s, err := r.String()
 	return s, err == nil
 }
+
+// decodeMessage is sessionstore.DecodeMessage, which neither changes nor keeps its
+// argument, without a copy of the text.
+func decodeMessage(text string) (sessionstore.Message, error) {
+	return sessionstore.DecodeMessage(bytesOf(text))
+}
+
+// bytesOf returns text as bytes, without a copy, for what only reads them.
+func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
 // digest writes the content of a JSON value so that values which say the same write the
 // same: white space, the order of keys and the way characters are escaped do not count,

@@ -86,7 +86,7 @@ func (d *openAI) list(field, text string) error {
 }
 
 func (d *openAI) message(text string) error {
-	m, err := sessionstore.DecodeMessage([]byte(text))
+	m, err := decodeMessage(text)
 	if err != nil {
 		return err
 	}

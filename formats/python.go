@@ -1,6 +1,7 @@
 package formats
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,9 +16,9 @@ import (
 	"github.com/sessionstore/sessionstore"
 )
 
-// sortInMemory is how much of a file of python dictionaries, and of one session in it, is
-// kept in memory; the rest lies in a temporary file.
-const sortInMemory = 8 << 20
+// sortInMemory is how much of a file of python dictionaries is kept in memory; the rest
+// lies in a temporary file.
+const sortInMemory = 4 << 20
 
 // decodePython reads the dictionaries of the original Python models, in any order:
 //
@@ -32,18 +33,29 @@ const sortInMemory = 8 << 20
 //
 // Ids, status and times are kept. As messages may stand anywhere, nothing is written
 // before the file has been read. A session is imported with all its messages or not at
-// all: a bad message keeps its session out. Where the session cannot be told, because the
-// record is no JSON or too large, any of them may lack it, and nothing is imported
-// ([ErrUnreadable]); nor is anything of a file that is cut, which a line without an end
-// shows that is no JSON (*[SyntaxError]). A cut between two lines shows nowhere. A record
-// that is good JSON and names no session is reported, and keeps nothing out.
+// all: a bad message keeps its session out.
+//
+// Where the session of a bad record cannot be told, because it is no JSON, too large or
+// names none, it is reported, and every session imported as the rest of the file has it.
+// One of them may then lack a message. The mended file completes it: see the importer's
+// mend.
 func decodePython(ctx context.Context, r io.Reader, o *Options) iter.Seq2[conversation, error] {
 	return func(yield func(conversation, error) bool) {
-		p := &python{lines: sorter{limit: sortInMemory, dir: o.TempDir}, limit: sortInMemory, yield: yield}
-		defer p.lines.close()
+		p := &python{
+			lines: sorter{limit: sortInMemory, dir: o.TempDir},
+			spool: spool{dir: o.TempDir},
+			yield: yield,
+		}
+		defer p.close()
 		err := p.read(ctx, r)
-		if err == nil {
+		// After the place where the records can no longer be told apart, nothing is read. What
+		// was read before is imported, as it is of the formats that are written on the way.
+		broken, ok := errors.AsType[*SyntaxError](err)
+		if err == nil || ok {
 			err = p.groups(ctx)
+		}
+		if err == nil && ok {
+			err = broken
 		}
 		if err != nil && !errors.Is(err, errStop) {
 			yield(conversation{}, err)
@@ -51,16 +63,15 @@ func decodePython(ctx context.Context, r io.Reader, o *Options) iter.Seq2[conver
 	}
 }
 
-// ErrUnreadable is the error for a python file in which a record's session cannot be told:
-// its sessions may be incomplete, and an incomplete one that was imported would stay so.
-// Each such record is reported first. Mend or remove them and import the file again.
-var ErrUnreadable = errors.New("nothing is imported: what cannot be read may belong to any session")
-
 type python struct {
-	lines      sorter
-	limit      int
-	yield      func(conversation, error) bool
-	unreadable bool // there was a record whose session cannot be told
+	lines sorter
+	spool spool // of agent dictionaries
+	yield func(conversation, error) bool
+}
+
+func (p *python) close() {
+	p.lines.close()
+	p.spool.close()
 }
 
 // dictionary is what a line is.
@@ -85,38 +96,21 @@ func kindOf(o object) dictionary {
 // read passes all lines to the sorter.
 func (p *python) read(ctx context.Context, r io.Reader) error {
 	var failed error
-	var cut *record
 	err := readRecords(r, nil, func(rec record) bool {
 		if failed = ctx.Err(); failed != nil {
 			return false
 		}
-		readable := true
 		if rec.err == nil {
 			rec.err, failed = p.line(rec)
 		} else {
-			readable, failed = p.unread(rec)
+			failed = p.unread(rec)
 		}
-		if !readable && rec.last && rec.text != "" {
-			cut = &rec
-			return true // there is no next one
-		}
-		p.unreadable = p.unreadable || !readable
 		if rec.err != nil && failed == nil {
 			failed = p.report(rec.line, rec.index, rec.err)
 		}
 		return failed == nil
 	})
-	switch {
-	case failed != nil:
-		return failed
-	case err != nil:
-		return err
-	case cut != nil:
-		return &SyntaxError{Line: cut.line, Offset: cut.end, Index: cut.index, Reason: "the file ends within a record"}
-	case p.unreadable:
-		return ErrUnreadable
-	}
-	return nil
+	return cmp.Or(failed, err)
 }
 
 // line takes a record. Bad says what is wrong with it; err ends the import.
@@ -135,23 +129,17 @@ func (p *python) line(rec record) (bad, err error) {
 	return nil, p.lines.add(sortedLine{session: id, line: rec.line, index: rec.index, text: rec.text})
 }
 
-// unread keeps the session of a record out that check refused. It returns false if the
-// record does not say which one that is. Encoding/json, other than check, takes strings
-// that are not Unicode, and values that are too deep.
-func (p *python) unread(rec record) (readable bool, err error) {
-	var o map[string]json.RawMessage
-	if err := json.Unmarshal([]byte(rec.text), &o); err != nil {
-		_, syntax := errors.AsType[*json.SyntaxError](err)
-		return !syntax, nil // without an error of syntax it is no object
+// unread keeps the session out of a record that check refused, if that names one.
+// Encoding/json, other than check, takes strings that are not Unicode, and values that
+// are too deep.
+func (p *python) unread(rec record) error {
+	var o struct {
+		ID string `json:"session_id"`
 	}
-	var id string
-	if json.Unmarshal(o["session_id"], &id) != nil || id == "" {
-		return true, nil
+	if json.Unmarshal(bytesOf(rec.text), &o) != nil || o.ID == "" || strings.ContainsRune(o.ID, utf8.RuneError) {
+		return nil // the rune stands for bytes that cannot be read
 	}
-	if strings.ContainsRune(id, utf8.RuneError) {
-		return false, nil // put there for what cannot be read
-	}
-	return true, p.lines.add(sortedLine{session: id, line: rec.line, index: rec.index})
+	return p.lines.add(sortedLine{session: o.ID, line: rec.line, index: rec.index})
 }
 
 // report returns errStop if nobody listens any more.
@@ -197,12 +185,16 @@ func (p *python) anonymous(m *merger) error {
 	if err != nil {
 		return err
 	}
-	g := group{agent: &l}
+	g := group{agent: &l, spool: &p.spool}
 	c, err := g.conversation()
+	if p.spool.err != nil {
+		return p.spool.err
+	}
 	if err != nil {
 		return p.report(l.line, l.index, err)
 	}
 	c.record, c.size = l.text, len(l.text)
+	l.text = "" // c has it as long as it is needed
 	if !p.yield(c, nil) {
 		return errStop
 	}
@@ -211,7 +203,7 @@ func (p *python) anonymous(m *merger) error {
 
 // group reads the lines of one session from m and yields it.
 func (p *python) group(m *merger, id string) error {
-	var g group
+	g := group{spool: &p.spool}
 	places := m.places()
 	bad, size := false, 0
 	for {
@@ -233,7 +225,7 @@ func (p *python) group(m *merger, id string) error {
 				return err
 			}
 		}
-		if size += len(l.text); isMessage && (bad || size > p.limit) {
+		if size += len(l.text); isMessage && (bad || size > maxWriteBytes) {
 			g.messages = nil
 		}
 	}
@@ -241,12 +233,18 @@ func (p *python) group(m *merger, id string) error {
 		return nil
 	}
 	c, err := g.conversation()
+	if p.spool.err != nil {
+		return p.spool.err
+	}
 	if err != nil {
 		at := g.where()
 		return p.report(at.line, at.index, fmt.Errorf("session %q is left out: %w", clip(id), err))
 	}
+	if g.agent != nil {
+		g.agent.text = "" // it may be large, and its messages are in the spool
+	}
 	c.size = size
-	if int64(len(g.messages)) < g.count {
+	if g.agent == nil && int64(len(g.messages)) < g.count {
 		c.messages = p.replay(places, id)
 	}
 	if !p.yield(c, nil) {
@@ -270,7 +268,9 @@ func (p *python) replay(places []int64, id string) messageSeq {
 			}
 			var g group
 			var isMessage bool
-			if isMessage, err = g.add(l); err == nil && isMessage && !yield(g.messages[0], nil) {
+			isMessage, err = g.add(l)
+			l.text = "" // it may be large
+			if err == nil && isMessage && !yield(g.messages[0], nil) {
 				return
 			}
 		}
@@ -281,8 +281,9 @@ func (p *python) replay(places []int64, id string) messageSeq {
 // group collects what a file has about one session.
 type group struct {
 	session, agent *sortedLine // the last dictionary of each kind, or nil
+	spool          *spool      // for the messages of agent
 
-	count       int64 // of message dictionaries
+	count       int64 // of messages
 	messages    []sessionstore.Message
 	at          sortedLine // the first of them
 	first, last time.Time  // their first and their latest time
@@ -299,7 +300,7 @@ func (g *group) add(l sortedLine) (isMessage bool, err error) {
 		g.agent = &l
 		return false, nil
 	}
-	m, err := sessionstore.DecodeMessage([]byte(l.text))
+	m, err := decodeMessage(l.text)
 	if err == nil && !m.Role.Valid() {
 		err = invalid("role", fmt.Sprintf("unknown role %q", clip(string(m.Role))))
 	}
@@ -341,8 +342,9 @@ func (g *group) conversation() (conversation, error) {
 	case g.agent == nil:
 		return conversation{}, invalid("session_id", "names a session that is not in the file")
 	}
+	messages := inOrder(g.messages)
 	if err == nil && g.agent != nil {
-		s, err = g.addAgent(s)
+		s, messages, err = g.addAgent(s)
 	}
 	if err != nil {
 		return conversation{}, err
@@ -357,46 +359,53 @@ func (g *group) conversation() (conversation, error) {
 		}
 	}
 	at := g.where()
-	return conversation{line: at.line, index: at.index, session: s, messages: inOrder(g.messages), count: g.count}, nil
+	return conversation{line: at.line, index: at.index, session: s, messages: messages, count: g.count}, nil
 }
 
-// addAgent adds the history of an agent dictionary, and to s, which is zero without a
-// session dictionary, what that does not say.
-func (g *group) addAgent(s sessionstore.Session) (sessionstore.Session, error) {
+// addAgent returns the history of an agent dictionary, and s, which is zero without a
+// session dictionary, with what that does not say.
+func (g *group) addAgent(s sessionstore.Session) (sessionstore.Session, messageSeq, error) {
 	if g.count > 0 {
-		return s, invalid("messages", "the session has message dictionaries and an agent dictionary with messages")
+		return s, nil, invalid("messages", "the session has message dictionaries and an agent dictionary with messages")
 	}
 	o, _ := parseObject(g.agent.text)
 	a := sessionstore.Session{}
 	if rest := o.without("messages"); rest != nil {
 		var err error
 		if a, err = sessionstore.DecodeSession(rest); err != nil {
-			return s, err
+			return s, nil, err
 		}
 	}
 	list := o.get("messages")
 	if list != "" && !isArray(list) {
-		return s, invalid("messages", "is not a list")
+		return s, nil, invalid("messages", "is not a list")
 	}
+	g.spool.start(len(g.agent.text))
 	for e := range elements(list) {
-		m, err := sessionstore.DecodeMessage([]byte(e))
-		if err != nil {
-			return s, fmt.Errorf("messages[%d]: %w", g.count, err)
+		m, err := decodeMessage(e)
+		if err == nil {
+			m.SessionID = "" // the conversation's, whatever it says
+			g.saw(m)
+			err = g.spool.add(m)
 		}
-		m.SessionID = "" // the conversation's, whatever it says
+		if err != nil {
+			return s, nil, fmt.Errorf("messages[%d]: %w", g.count, err)
+		}
 		g.count++
-		g.saw(m)
-		g.messages = append(g.messages, m)
+	}
+	messages, err := g.spool.all()
+	if err != nil {
+		return s, nil, err
 	}
 	if g.session == nil {
-		return a, nil
+		return a, messages, nil
 	}
 	if s.System == "" {
 		s.System = a.System
 	}
 	s.Metadata = joined(a.Metadata, s.Metadata)
 	s.Extra = joined(a.Extra, s.Extra)
-	return s, nil
+	return s, messages, nil
 }
 
 // joined returns the entries of both maps, those of b where both have one.

@@ -144,72 +144,159 @@ func TestPythonRefuses(t *testing.T) {
 	}
 }
 
-// TestPythonCutFile cuts a file at each byte: a session is imported whole, or not at all,
-// and the whole file adds what a cut before it left out.
+// TestPythonCutFile cuts a file at each byte: the whole file then adds what was cut off.
 func TestPythonCutFile(t *testing.T) {
 	t.Parallel()
 	lines := []string{
-		`{"messages":[{"role":"user","content":"of no id"}]}`, `{"session_id":"s"}`, `{"session_id":"s","role":"user","content":"é"}`,
+		`{"session_id":"s"}`, `{"session_id":"s","role":"user","content":"é"}`, `{"session_id":"s","role":"user","content":"b"}`,
 	}
 	for _, file := range []string{"[" + strings.Join(lines, ",\n") + "]", strings.Join(lines, "\n")} {
+		whole := newStore(t)
+		importFile(t, whole, "python", strings.NewReader(file), formats.Report{Sessions: 1, Messages: 2})
 		for cut := range len(file) {
-			left := file[:cut]
-			if left == "" || slices.Contains(lines, left[strings.LastIndexByte(left, '\n')+1:]) || strings.HasSuffix(left, "\n") && file[0] == '{' {
-				continue // that is a whole file, too
-			}
 			store := newStore(t)
-			rep, bad, err := importText(t, store, "python", left)
+			rep, bad, err := importText(t, store, "python", file[:cut])
 			var syntax *formats.SyntaxError
-			if !errors.As(err, &syntax) || rep != (formats.Report{}) || len(bad) != 0 || len(allSessions(t, store)) != 0 {
-				t.Fatalf("import of %q: %+v, %v, bad %v, want a *SyntaxError and nothing imported", left, rep, err, bad)
+			if err != nil && (!errors.As(err, &syntax) || file[0] != '[') {
+				t.Fatalf("import of %q: %+v, %v, bad %v, want no error but a *SyntaxError of an array", file[:cut], rep, err, bad)
 			}
-			importFile(t, store, "python", strings.NewReader(file), formats.Report{Sessions: 2, Messages: 2})
+			if rep, bad, err := importText(t, store, "python", file); err != nil || len(bad) != 0 || rep.Sessions+rep.Skipped != 1 {
+				t.Fatalf("import of the whole after %q: %+v, %v, bad %v", file[:cut], rep, err, bad)
+			}
+			wantEqualStores(t, store, whole)
 		}
 	}
 }
 
-// TestPythonUnreadable has records that are no good JSON. Where they name their session,
-// that one stays out; else it may be any.
+// wantEqualStores compares what two stores export.
+func wantEqualStores(t *testing.T, got, want sessionstore.SessionStore) {
+	t.Helper()
+	var texts [2]strings.Builder
+	for i, store := range []sessionstore.SessionStore{got, want} {
+		if _, err := sessionstore.Export(t.Context(), store, &texts[i], nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if texts[0].String() != texts[1].String() {
+		t.Errorf("the store exports\n%s\nwant\n%s", texts[0].String(), texts[1].String())
+	}
+}
+
+// TestPythonUnreadable has records that are no good JSON. Where one names its session,
+// that stays out; else it is reported, and the others imported. The mended file gives what
+// it would have given at first.
 func TestPythonUnreadable(t *testing.T) {
 	t.Parallel()
-	const good = `{"session_id":"s"}` + "\n" + `{"session_id":"t"}` + "\n" + `{"session_id":"s","role":"user","content":"a"}` + "\n"
+	message := func(text string) string { return `{"session_id":"s","role":"user","content":"` + text + `"}` }
+	sessions := []string{`{"session_id":"s","metadata":{"a":1}}`, `{"session_id":"t"}`, `{"session_id":"t","role":"user","content":"of t"}`}
+	mended := []string{message("head"), `{"session_id":"s","message_id":"id","role":"assistant","content":"middle"}`, message("end")}
 	for _, tc := range []struct {
 		name, line string
-		sessions   string // that are imported; "" with ErrUnreadable
+		messages   int // of session s without the line; -1: it stays out
 	}{
-		{"cut in the middle of the file", `{"session_id":"s","role":"us`, ""},
-		{"cut, and written on", `{"role":"us{"session_id":"s","role":"user"}`, ""},
-		{"two in a line", `{"session_id":"s","role":"user"}{"session_id":"t","role":"user"}`, ""},
-		{"no JSON", `hello`, ""},
-		{"too large", `{"session_id":"s","role":"user","content":"` + strings.Repeat("x", formats.MaxRecordBytes) + `"}`, ""},
-		{"id that is no text", `{"session_id":"s` + "\xff" + `","role":"user"}`, ""},
-		{"content that is no text", `{"session_id":"s","role":"user","content":"` + "\xff" + `"}`, "t"},
-		{"half a surrogate pair", `{"session_id":"s","role":"user","content":"\ud83d"}`, "t"},
-		{"too deep", `{"session_id":"s","role":"user","content":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}`, "t"},
-		{"bad text that names no session", `{"messages":[{"role":"user","content":"\ud83d"}]}`, "s t"},
-		{"bad text that is no object", `["\ud83d"]`, "s t"},
+		{"cut in the middle of the file", `{"session_id":"s","role":"us`, 2},
+		{"cut, and written on", `{"role":"us{"session_id":"s","role":"user"}`, 2},
+		{"two in a line", message("1") + message("2"), 2},
+		{"no JSON", `hello`, 2},
+		{"no dictionary", `["hello"]`, 2},
+		{"without its session", `{"role":"user","content":"x"}`, 2},
+		{"too large", message(strings.Repeat("x", formats.MaxRecordBytes)), 2},
+		{"id that is no text", `{"session_id":"s` + "\xff" + `","role":"user"}`, 2},
+		{"content that is no text", message("\xff"), -1},
+		{"half a surrogate pair", message(`\ud83d`), -1},
+		{"too deep", `{"session_id":"s","role":"user","content":` + strings.Repeat("[", 500) + strings.Repeat("]", 500) + `}`, -1},
+	} {
+		for at, place := range []string{"head", "middle", "end"} {
+			t.Run(tc.name+"/"+place, func(t *testing.T) {
+				t.Parallel()
+				broken := append(slices.Clone(sessions), mended...)
+				broken[3+at] = tc.line
+				whole := strings.Join(append(slices.Clone(sessions), mended...), "\n")
+				want := newStore(t)
+				importFile(t, want, "python", strings.NewReader(whole), formats.Report{Sessions: 2, Messages: 4})
+
+				store := newStore(t)
+				for again := range 2 {
+					rep, bad, err := importText(t, store, "python", strings.Join(broken, "\n")+"\n")
+					if err != nil || rep.Failed != 1 || len(bad) != 1 || bad[0].Line != int64(4+at) || bad[0].Index != int64(3+at) {
+						t.Fatalf("import %d: %+v, %v, bad %v, want line %d alone to be bad", again+1, rep, err, bad, 4+at)
+					}
+					if n := rep.Sessions + rep.Skipped; tc.messages >= 0 && n != 2 || tc.messages < 0 && n != 1 {
+						t.Fatalf("import %d: %+v, want all sessions but one that the bad line names", again+1, rep)
+					}
+				}
+				if tc.messages >= 0 && len(history(t, store, "s")) != tc.messages {
+					t.Errorf("session s has %d messages, want %d", len(history(t, store, "s")), tc.messages)
+				}
+				rep, bad, err := importText(t, store, "python", whole)
+				if err != nil || rep != (formats.Report{Sessions: 1, Messages: 3, Skipped: 1}) {
+					t.Errorf("import of the mended file: %+v, %v, bad %v, want session s written and t skipped", rep, err, bad)
+				}
+				wantEqualStores(t, store, want)
+				importFile(t, store, "python", strings.NewReader(whole), formats.Report{Skipped: 2})
+			})
+		}
+	}
+}
+
+// TestPythonMendsNothingElse has sessions that lack a message of the file's and were
+// changed since, so that to replace them would lose something.
+func TestPythonMendsNothingElse(t *testing.T) {
+	t.Parallel()
+	const session = `{"session_id":"s","metadata":{"a":1}}` + "\n"
+	line := func(text string) string { return `{"session_id":"s","role":"user","content":"` + text + `"}` + "\n" }
+	paused := sessionstore.StatusPaused
+	for _, tc := range []struct {
+		name   string
+		mended string // "": the file
+		change func(s sessionstore.SessionStore) error
+		why    string
+	}{
+		{"appended to", line("a") + line("b") + line("c") + line("d"), func(s sessionstore.SessionStore) error {
+			_, err := s.AppendMessages(t.Context(), "s", sessionstore.Append{Messages: []sessionstore.Message{sessionstore.UserMessage("new")}})
+			return err
+		}, "messages that the file does not have"},
+		{"as many messages", "", func(s sessionstore.SessionStore) error {
+			_, err := s.AppendMessages(t.Context(), "s", sessionstore.Append{Messages: []sessionstore.Message{sessionstore.UserMessage("new")}})
+			return err
+		}, "with other content"},
+		{"updated", "", func(s sessionstore.SessionStore) error {
+			_, err := s.UpdateSession(t.Context(), "s", sessionstore.SessionUpdate{Status: &paused})
+			return err
+		}, "its state"},
+		{"truncated", "", func(s sessionstore.SessionStore) error {
+			_, err := s.TruncateMessages(t.Context(), "s", sessionstore.Truncate{ThroughSeq: 1})
+			return err
+		}, "truncated"},
+		{"made by someone else", "", func(s sessionstore.SessionStore) error {
+			if err := s.DeleteSession(t.Context(), "s"); err != nil {
+				return err
+			}
+			_, err := s.CreateSession(t.Context(), sessionstore.Session{ID: "s", UserID: "ada"})
+			return err
+		}, "its state"},
+		{"mended badly", line("a") + line("b") + line("c") + `{"session_id":"s","message_id":"1","role":"user"}` + "\n" + `{"session_id":"s","message_id":"1","role":"user"}`,
+			func(sessionstore.SessionStore) error { return nil }, "twice"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			store := newStore(t)
-			for again := range 2 {
-				rep, bad, err := importText(t, store, "python", good+tc.line+"\n"+`{"session_id":"s","role":"user","content":"b"}`)
-				if len(bad) != 1 || bad[0].Line != 4 || bad[0].Index != 3 || tc.sessions == "" != errors.Is(err, formats.ErrUnreadable) || tc.sessions != "" && err != nil {
-					t.Fatalf("import %d: %+v, %v, bad %v, want line 4 alone to be bad", again+1, rep, err, bad)
-				}
+			if rep, _, err := importText(t, store, "python", session+line("a")+"{\n"+line("c")); err != nil || rep.Sessions != 1 || rep.Failed != 1 {
+				t.Fatalf("%+v, %v, want the session and one error", rep, err)
 			}
-			var got []string
-			for _, s := range allSessions(t, store) {
-				got = append(got, s.ID)
+			if err := tc.change(store); err != nil {
+				t.Fatal(err)
 			}
-			slices.Sort(got)
-			if ids := strings.Join(got, " "); ids != tc.sessions {
-				t.Errorf("imported %q, want %q", ids, tc.sessions)
+			before := history(t, store, "s")
+			if tc.mended == "" {
+				tc.mended = line("a") + line("b") + line("c")
 			}
-			// Mended, the file is imported whole.
-			rep, _, err := importText(t, store, "python", good+`{"session_id":"s","role":"user","content":"mended"}`+"\n"+`{"session_id":"s","role":"user","content":"b"}`)
-			if err != nil || tc.sessions != "s t" && (rep.Failed != 0 || len(history(t, store, "s")) != 3) {
-				t.Errorf("import of the mended file: %+v, %v, want session s with 3 messages", rep, err)
+			rep, bad, err := importText(t, store, "python", session+tc.mended)
+			if err != nil || rep != (formats.Report{Failed: 1}) || !strings.Contains(bad[0].Error(), tc.why) {
+				t.Errorf("%+v, %v, bad %v, want it refused with %q", rep, err, bad, tc.why)
+			}
+			if after := history(t, store, "s"); !slices.EqualFunc(before, after, func(a, b sessionstore.Message) bool { return a.ID == b.ID }) {
+				t.Errorf("messages %q, before %q", sayAll(after), sayAll(before))
 			}
 		})
 	}
@@ -260,6 +347,22 @@ func TestPythonLargeFile(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("%d temporary files are left, error %v", len(left), err)
+	}
+}
+
+// TestCannotSpool has a record whose messages are too large to stay in memory, and no
+// place for them: that is no fault of the record.
+func TestCannotSpool(t *testing.T) {
+	t.Parallel()
+	text := strings.Repeat("x", 3<<20)
+	for format, file := range map[string]string{
+		"openai": `{"messages":[{"role":"user","content":"` + text + `"}]}`,
+		"python": `{"session_id":"s","messages":[{"role":"user","content":"` + text + `"}]}`,
+	} {
+		rep, err := formats.Import(t.Context(), newStore(t), format, strings.NewReader(file), &formats.Options{TempDir: t.TempDir() + "/missing"})
+		if !errors.Is(err, os.ErrNotExist) || rep != (formats.Report{}) {
+			t.Errorf("%s: %+v, %v, want the error of the file system", format, rep, err)
+		}
 	}
 }
 

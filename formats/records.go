@@ -18,11 +18,9 @@ const MaxRecordBytes = 16 << 20
 // record is one top-level JSON value of a file, or an element of its top-level array.
 type record struct {
 	line  int64  // where it begins, from 1
-	end   int64  // where what was read so far ends, in bytes from the start of the file
 	index int64  // its number in the file, from 0
 	text  string // valid JSON if err is nil; "" if it is too large
 	err   error  // why it cannot be used
-	last  bool   // it is the last line, and has no end: the file may have been cut in it
 }
 
 // SyntaxError says where a file stops being a sequence of records, so that nothing after
@@ -52,7 +50,6 @@ type records struct {
 	index  int64           // of the next record
 	buf    strings.Builder // the record so far
 	over   bool            // what was read into buf did not fit
-	last   bool            // buf is a line that the file ends in
 
 	// whole decides by its first element whether a top-level array is one record rather
 	// than a list of them. Nil: never.
@@ -172,7 +169,6 @@ func (d *records) lines() error {
 // io.EOF, but a last line without an end is a line.
 func (d *records) readLine() error {
 	d.reset()
-	d.last = false
 	for first := true; ; first = false {
 		part, err := d.in.ReadSlice('\n')
 		d.offset += int64(len(part))
@@ -183,7 +179,6 @@ func (d *records) readLine() error {
 			d.line++
 			return nil
 		case errors.Is(err, io.EOF) && (!first || len(part) > 0):
-			d.last = true
 			return nil
 		default:
 			return err
@@ -308,7 +303,7 @@ func (d *records) keep(part []byte) {
 
 // emit hands buf on as the record that begins at line, unless it is blank.
 func (d *records) emit(line int64) error {
-	rec := record{line: line, end: d.offset, last: d.last}
+	rec := record{line: line}
 	text := strings.TrimPrefix(d.buf.String(), utf8BOM) // files put together keep theirs
 	text = strings.Trim(text, " \t\r\n")
 	over := d.over || len(text) > MaxRecordBytes

@@ -118,7 +118,7 @@ func (s *sorter) close() {
 }
 
 // mergeBuffers is what the buffers of all runs together take, about.
-const mergeBuffers = 4 << 20
+const mergeBuffers = 1 << 20
 
 // merge reads the lines in order from a place on. There may be several mergers.
 func (s *sorter) merge(places []int64) (*merger, error) {
@@ -166,12 +166,10 @@ func (m *merger) places() []int64 {
 func (m *merger) next() (sortedLine, error) {
 	r := m.open[0]
 	l := r.head
-	var text strings.Builder
-	text.Grow(r.textLen)
-	if _, err := io.CopyN(&text, r.in, int64(r.textLen)); err != nil {
+	var err error
+	if l.text, err = readText(r.in, r.textLen); err != nil {
 		return sortedLine{}, fmt.Errorf("read sorted lines: %w", err)
 	}
-	l.text = text.String()
 	r.at += int64(r.headLen + r.textLen)
 	switch err := r.readHead(); {
 	case err == nil:

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -15,9 +18,44 @@ import (
 )
 
 // importMemory is what the garbage collector aims at during an import, whatever the file's
-// size. Records near the largest size go above it for a moment: one with messages of 3 MB
-// was measured at 52 MB.
-const importMemory = 40 << 20
+// size. It is what records of some kilobytes need; large ones go above it: two messages of
+// 8 MiB in one page of a bolt database were measured at 43 MiB, and 60 with what is mapped
+// of the database and the program.
+const importMemory = 24 << 20
+
+// frugal is a store that collects the garbage of each step of the restore of a session
+// with large messages. The collector runs beside the import, and comes too late where a
+// few messages of 8 MiB are all that it may hold.
+type frugal struct{ sessionstore.SessionStore }
+
+// largeMessage is the size of a text from which on frugal collects: a collection takes a
+// millisecond, about as long as such a text takes to write.
+const largeMessage = 1 << 20
+
+// RestoreSession makes frugal a [sessionstore.Restorer].
+func (f frugal) RestoreSession(ctx context.Context, s sessionstore.Session, messages iter.Seq2[sessionstore.Message, error]) (sessionstore.Session, error) {
+	last, some := false, false // was the last message large, was one of them
+	defer func() {
+		if some {
+			runtime.GC()
+		}
+	}()
+	return sessionstore.RestoreSession(ctx, f.SessionStore, s, func(yield func(sessionstore.Message, error) bool) {
+		for m, err := range messages {
+			large := m.Content.IsText() && len(m.Content.String()) > largeMessage
+			if last || large {
+				runtime.GC()
+			}
+			last, some = large, some || large
+			if !yield(m, err) {
+				return
+			}
+		}
+		if last {
+			runtime.GC()
+		}
+	})
+}
 
 func (a *app) importCmd() *cobra.Command {
 	var format string
@@ -29,9 +67,14 @@ func (a *app) importCmd() *cobra.Command {
 		Long: `Add the conversations of a FILE, or with - of standard input, to the store. Each is
 added whole or not at all. A second import of the same file adds nothing. Records that
 cannot be read are reported on standard error, by line or index, and the others
-imported; the exit status is then 1. In a python file, where a conversation lies in many
-records, one that cannot be read may belong to any: nothing is then imported. Sessions
-whose time to live has run out are left out; standard error says how many.`,
+imported; the exit status is then 1.
+
+In a python file, where a conversation lies in many records, one that cannot be read may
+have been a message of any of them, which is then imported without it. Mend the line and
+import the file again: the conversation is replaced by the complete one if it is still
+as it was imported, and otherwise reported and left alone.
+
+Sessions whose time to live has run out are left out; standard error says how many.`,
 		Args: arguments(false, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
@@ -56,7 +99,7 @@ whose time to live has run out are left out; standard error says how many.`,
 				fmt.Fprintf(a.err, "sessionctl: %s\n", oneLine(args[0]+": "+e.Error()))
 			}
 			return a.with(cmd.Context(), toCreate, func(store sessionstore.SessionStore) error {
-				report, err := formats.Import(cmd.Context(), store, format, in, &o)
+				report, err := formats.Import(cmd.Context(), frugal{store}, format, in, &o)
 				bar.clear()
 				// What was imported stays, also where the import could not go on.
 				if perr := a.imported(report); err == nil {

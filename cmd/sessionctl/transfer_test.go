@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -168,19 +169,34 @@ func TestBadRecordsAreReported(t *testing.T) {
 	}
 }
 
-// A cut python file adds nothing, so that the whole one can be imported after it.
-func TestCutPythonFile(t *testing.T) {
+// Field report I05: a bad line of a python file is reported, the others are imported, and
+// the mended file gives what it would have given at first.
+func TestBadLineOfPythonFile(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t)
-	const whole = `{"session_id":"s"}` + "\n" + `{"session_id":"s","role":"user","content":"hello"}`
-	for _, cut := range []string{whole[:len(whole)-1], whole[:len(whole)-1] + "\n" + whole[:18]} {
-		r := call(t, cut, "--store", c.url, "import", "--format", "python", "-")
-		if want := "imported 0 sessions, 0 messages, 0 skipped\n"; r.code != exitFailed || r.out != want || !strings.HasPrefix(r.err, "sessionctl: ") {
-			t.Errorf("import of %q: exit status %d, output %q, standard error %q; want 1, %q and the reason", cut, r.code, r.out, r.err, want)
-		}
+	want := newCLI(t)
+	lines := []string{
+		`{"session_id":"s","created_at":"2026-01-01T00:00:00Z","updated_at":"2026-01-01T00:00:00Z"}`,
+		`{"session_id":"s","role":"user","content":"hello"}`,
+		`{"session_id":"s","role":"assistant","content":"hello you"}`,
 	}
-	if got, want := c.okIn(whole, "import", "--format", "python", "-"), "imported 1 sessions, 1 messages, 0 skipped\n"; got != want {
-		t.Errorf("import of the whole file printed %q, want %q", got, want)
+	whole := strings.Join(lines, "\n")
+	want.okIn(whole, "import", "--format", "python", "-")
+	for at := 1; at < len(lines); at++ {
+		c := newCLI(t)
+		bad := strings.Replace(whole, lines[at], lines[at][:20], 1)
+		r := call(t, bad, "--store", c.url, "import", "--format", "python", "-")
+		if want := "imported 1 sessions, 1 messages, 0 skipped\n"; r.code != exitFailed || r.out != want {
+			t.Errorf("exit status %d, output %q; want 1 and %q", r.code, r.out, want)
+		}
+		if line := fmt.Sprintf("sessionctl: -: line %d (record %d): ", at+1, at); !strings.HasPrefix(r.err, line) || !strings.HasSuffix(r.err, "1 record could not be imported\n") {
+			t.Errorf("standard error %q; want it to begin with %q, and the count", r.err, line)
+		}
+		if got, want := c.okIn(whole, "import", "--format", "python", "-"), "imported 1 sessions, 2 messages, 0 skipped\n"; got != want {
+			t.Errorf("import of the mended file printed %q, want %q", got, want)
+		}
+		if got, want := c.ok("export"), want.ok("export"); got != want {
+			t.Errorf("the store exports\n%s\nwant\n%s", got, want)
+		}
 	}
 }
 
