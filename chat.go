@@ -27,18 +27,34 @@ type ChatMessage struct {
 // Others, such as reasoning_content, are of answers only, and may be refused.
 var chatExtra = []string{"audio", "refusal"}
 
-// ChatMessage returns m as chat-completions APIs take it. Reasoning is left out. Keys
-// that are null are dropped from parts, and an image_url that is a string becomes an
-// object with the url. The result of a tool may only be text there; its other parts are
+// audioID returns of an answer's audio what a request takes: its id, without the sound.
+func audioID(audio json.RawMessage) (json.RawMessage, bool) {
+	var a struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if json.Unmarshal(audio, &a) != nil || len(a.ID) < 3 || a.ID[0] != '"' {
+		return nil, false
+	}
+	return append(append([]byte(`{"id":`), a.ID...), '}'), true
+}
+
+// ChatMessage returns m as chat-completions APIs take it. Reasoning is left out, and of
+// an assistant all parts but texts and refusals, which are what they take of it: images
+// that a model made, and blocks that belong to another API. Keys that are null are dropped
+// from parts, and an image_url that is a string becomes an object with the url. The result of a tool may only be text there; its other parts are
 // left out ([Prompt.ChatMessages] sends them in a user message).
 func (m Message) ChatMessage() ChatMessage {
 	c := ChatMessage{Role: m.Role, Name: m.Name}
 	switch m.Role {
 	case RoleAssistant:
-		c.Content = chatContent(m.Content, Content{}, sendable)
+		c.Content = chatContent(m.Content, Content{}, spoken)
 		c.ToolCalls = cloneCalls(m.ToolCalls)
 		for _, k := range chatExtra {
-			if v, ok := m.Extra[k]; ok && string(v) != "null" {
+			v, ok := m.Extra[k]
+			if k == "audio" {
+				v, ok = audioID(v)
+			}
+			if ok && string(v) != "null" {
 				if c.Extra == nil {
 					c.Extra = make(map[string]json.RawMessage)
 				}
@@ -174,6 +190,9 @@ func isMedia(p Part) bool { return !isText(p) && !isReasoning(p) }
 // hasText and sendable leave out texts that are empty, or were null: APIs refuse them.
 func hasText(p Part) bool  { return isText(p) && p.Text() != "" }
 func sendable(p Part) bool { return hasText(p) || isMedia(p) }
+
+// spoken is what an assistant may have said.
+func spoken(p Part) bool { return hasText(p) || p.Type() == "refusal" }
 
 // reasonsOnly reports whether m is reasoning about what the next message says.
 func (m Message) reasonsOnly() bool {
