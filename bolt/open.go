@@ -11,7 +11,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
+	"strconv"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -154,6 +156,8 @@ func tryOpen(path string, mode Mode) (db *bbolt.DB, err error) {
 		Timeout:      1, // one attempt: none would be for ever
 		ReadOnly:     mode == ReadOnly,
 		FreelistType: bbolt.FreelistMapType,
+		// Bbolt copies all that a transaction holds when its map has to grow.
+		InitialMmapSize: initialMap(mode),
 		OpenFile: func(name string, flag int, perm os.FileMode) (*os.File, error) {
 			if mode != ReadWriteCreate {
 				flag &^= os.O_CREATE
@@ -175,6 +179,7 @@ func tryOpen(path string, mode Mode) (db *bbolt.DB, err error) {
 	if err != nil {
 		return nil, err
 	}
+	db.AllocSize = min(db.AllocSize, growth)
 	if err := checkOpened(db, file, path); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -184,6 +189,19 @@ func tryOpen(path string, mode Mode) (db *bbolt.DB, err error) {
 		}
 	}
 	return db, nil
+}
+
+// growth is by how much more than it needs a file is lengthened, in bytes. Bbolt's own 16
+// MiB would be that of every new file, because the map is larger than that from the start.
+const growth = 1 << 20
+
+// initialMap is how much of the address space a database that is written to takes from
+// the start: there is enough of it in 64 bits. Windows makes the file as long as its map.
+func initialMap(mode Mode) int {
+	if mode == ReadOnly || runtime.GOOS == "windows" || strconv.IntSize < 64 {
+		return 0
+	}
+	return 1 << 30
 }
 
 // checkHeader refuses a file that is no bbolt database, or has been cut, before bbolt sees

@@ -195,7 +195,7 @@ func TestNoDatabase(t *testing.T) {
 		"half a page":   good[:2048],
 		"two pages":     good[:8192],
 		"three pages":   good[:3*4096],
-		"cut":           good[:len(good)/2],
+		"cut":           good[:100_000], // of what is in use; the file has room behind it
 		"zero metas":    append(make([]byte, 8192), good[8192:]...),
 	} {
 		path := filepath.Join(dir, name)
