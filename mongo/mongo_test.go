@@ -133,6 +133,9 @@ func (s *servers) backend() storetest.Backend {
 
 func TestConformance(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("on FerretDB the suite takes more than ten minutes: run without -short")
+	}
 	b := (&servers{}).backend()
 	b.Child = []string{serverVar + "=" + testenv.Mongo(t), childVar + "=1"}
 	storetest.Run(t, b)
