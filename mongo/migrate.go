@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
 	driver "go.mongodb.org/mongo-driver/v2/mongo"
@@ -27,15 +26,15 @@ func index(name string, fields ...string) driver.IndexModel {
 // indexes are those of each collection, by name. A name stands for one set of keys for
 // ever.
 var (
-	headIndexes = map[string]driver.IndexModel{
-		"list":        index("list", "ns", "place"),
-		"list_user":   index("list_user", "ns", "user", "place"),
-		"list_parent": index("list_parent", "ns", "parent", "place"),
-		"expiry":      index("expiry", "ns", "expires"),
+	headIndexes = map[string][]string{
+		"list":        {"ns", "place"},
+		"list_user":   {"ns", "user", "place"},
+		"list_parent": {"ns", "parent", "place"},
+		"expiry":      {"ns", "expires"},
 	}
-	blockIndexes = map[string]driver.IndexModel{
-		"ids":   index("ids", "session", "ids"),
-		"check": index("check", "ns", "check"),
+	blockIndexes = map[string][]string{
+		"ids":   {"session", "ids"},
+		"check": {"ns", "check"},
 	}
 )
 
@@ -75,7 +74,7 @@ func (s *Store) migrate(ctx context.Context) (err error) {
 }
 
 // ensure makes those indexes that are missing.
-func ensure(ctx context.Context, c *driver.Collection, want map[string]driver.IndexModel) error {
+func ensure(ctx context.Context, c *driver.Collection, want map[string][]string) error {
 	missing, err := without(ctx, c, want)
 	if err != nil || len(missing) == 0 {
 		return err
@@ -92,7 +91,7 @@ func ensure(ctx context.Context, c *driver.Collection, want map[string]driver.In
 }
 
 // without returns those of the indexes that a collection does not have.
-func without(ctx context.Context, c *driver.Collection, want map[string]driver.IndexModel) ([]driver.IndexModel, error) {
+func without(ctx context.Context, c *driver.Collection, want map[string][]string) ([]driver.IndexModel, error) {
 	there, err := c.Indexes().ListSpecifications(ctx)
 	if err != nil {
 		return nil, err
@@ -101,7 +100,12 @@ func without(ctx context.Context, c *driver.Collection, want map[string]driver.I
 	for _, spec := range there {
 		delete(missing, spec.Name)
 	}
-	return slices.Collect(maps.Values(missing)), nil
+	// Made anew for each call: the driver writes to the options of a model.
+	var models []driver.IndexModel
+	for name, fields := range missing {
+		models = append(models, index(name, fields...))
+	}
+	return models, nil
 }
 
 // checkFormat returns an error if the database is one of a later version's.
