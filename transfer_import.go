@@ -1,14 +1,11 @@
 package sessionstore
 
 import (
-	"bufio"
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 	"iter"
 	"strconv"
@@ -48,10 +45,6 @@ func (e RecordError) Error() string {
 // Unwrap returns Err.
 func (e RecordError) Unwrap() error { return e.Err }
 
-// maxLine is the longest line that is read: room for the largest message in the least
-// favourable spelling, with all that is not ASCII escaped.
-const maxLine = 4 * MaxAppendBytes
-
 // Import restores the sessions that [Export] wrote to r, exactly as they were; see
 // [RestoreSession] for stores that cannot. Each session is imported completely or not at
 // all. One that is there already and equal is skipped, so that an import can be
@@ -63,7 +56,7 @@ const maxLine = 4 * MaxAppendBytes
 // Two are found after all complete sessions were imported: io.ErrUnexpectedEOF if the
 // file was cut, and ErrInvalid if it does not match its checksum or counts.
 func Import(ctx context.Context, store SessionStore, r io.Reader, o *ImportOptions) (ImportReport, error) {
-	im := &importer{store: store, r: bufio.NewReaderSize(r, 64<<10), sum: sha256.New()}
+	im := &importer{store: store, exportLines: newExportLines(r)}
 	if o != nil {
 		im.onError = o.OnError
 	}
@@ -76,38 +69,15 @@ func Import(ctx context.Context, store SessionStore, r io.Reader, o *ImportOptio
 	return im.report, nil
 }
 
-// lineKind is what a line is.
-type lineKind string
-
-const (
-	lineHeader  lineKind = "sessionstore"
-	lineSession lineKind = "session"
-	lineMessage lineKind = "message"
-	lineVoid    lineKind = "void"
-	lineEnd     lineKind = "end"
-	lineBad     lineKind = "" // none of them; see importer.bad
-	lineNone    lineKind = "end of file"
-)
-
 var errVoid = errors.New("the session was not exported completely")
 
 type importer struct {
+	exportLines
 	store   SessionStore
-	r       *bufio.Reader
 	onError func(RecordError)
 	report  ImportReport
 
-	// The line that comes next.
-	lineNo int64
-	kind   lineKind
-	value  []byte // the object of a session, message or end line, a part of buf
-	bad    error  // what is wrong with a bad line
-
-	buf      []byte
-	version  int64
-	sum      hash.Hash // of the lines before
-	unsummed bool      // a line was too long to be read
-	sessions int64     // complete ones in the file, for the end line
+	sessions int64 // complete ones in the file, for the end line
 	messages int64
 	lost     bool // messages that come now belong to a session that failed
 }
@@ -421,118 +391,4 @@ func readInt(r *codec.Reader) (int64, error) {
 		return 0, err
 	}
 	return strconv.ParseInt(s, 10, 64)
-}
-
-// next reads the next line that is not empty. An error is that of the reader.
-func (im *importer) next() error {
-	for first := im.lineNo == 0; ; first = false {
-		line, err := im.readLine()
-		if errors.Is(err, io.EOF) {
-			im.kind, im.value = lineNone, nil
-			return nil
-		}
-		im.lineNo++
-		if errors.Is(err, bufio.ErrTooLong) {
-			im.unsummed = true
-			im.kind, im.bad = lineBad, &LimitError{What: "bytes in a line", Limit: maxLine, Got: maxLine + 1}
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if first {
-			line = bytes.TrimPrefix(line, []byte("\ufeff"))
-		}
-		if line = bytes.Trim(line, " \t\r"); len(line) > 0 {
-			im.parse(line)
-			if im.kind != lineEnd {
-				im.sum.Write(line)
-				im.sum.Write([]byte{'\n'})
-			}
-			return nil
-		}
-	}
-}
-
-// readLine returns the next line without its line feed, good until the next call. One
-// that is too long is read over and gives bufio.ErrTooLong.
-func (im *importer) readLine() ([]byte, error) {
-	im.buf = im.buf[:0]
-	long := false
-	for {
-		part, err := im.r.ReadSlice('\n')
-		if long = long || len(im.buf)+len(part) > maxLine; !long {
-			im.keep(part)
-		}
-		switch {
-		case errors.Is(err, bufio.ErrBufferFull):
-			continue
-		case errors.Is(err, io.EOF) && len(im.buf) == 0 && !long:
-			return nil, io.EOF
-		case err != nil && !errors.Is(err, io.EOF):
-			return nil, err
-		case long:
-			return nil, bufio.ErrTooLong
-		}
-		return bytes.TrimSuffix(im.buf, []byte{'\n'}), nil
-	}
-}
-
-// keep appends to the line. The room for it doubles: in the steps of append, what it has
-// outgrown would be several times as large as the line.
-func (im *importer) keep(part []byte) {
-	if need := len(im.buf) + len(part); need > cap(im.buf) {
-		im.buf = append(make([]byte, 0, max(need, 2*cap(im.buf))), im.buf...)
-	}
-	im.buf = append(im.buf, part...)
-}
-
-// keepBuffer is the size of a line up to which its memory is used for the next one.
-const keepBuffer = 1 << 20
-
-// release frees the memory of a long line. Its value can no longer be read.
-func (im *importer) release() {
-	if im.value = nil; cap(im.buf) > keepBuffer {
-		im.buf = nil
-	}
-}
-
-// parse sets kind, and value, version or bad, from a line.
-func (im *importer) parse(line []byte) {
-	im.kind, im.value, im.bad = lineBad, nil, nil
-	// A record may be nested MaxDepth deep in each of its values.
-	const levels = MaxDepth + 8
-	r := codec.NewBytesReader(line)
-	err := r.Object()
-	for err == nil {
-		var key string
-		var ok bool
-		if key, ok, err = r.Key(); err != nil || !ok {
-			break
-		}
-		start := r.Offset()
-		if err = r.Skip(levels); err != nil {
-			break
-		}
-		value := bytes.Trim(line[start:r.Offset()], " \t\r")
-		switch k := lineKind(key); k {
-		case lineSession, lineMessage, lineVoid, lineEnd:
-			im.kind, im.value = k, value
-		case lineHeader:
-			if string(value) == `"export"` {
-				im.kind = k
-			}
-		case "version":
-			im.version, _ = strconv.ParseInt(string(value), 10, 64)
-		}
-	}
-	if err == nil {
-		err = r.End()
-	}
-	switch {
-	case err != nil:
-		im.kind, im.bad = lineBad, invalid("line", "%v", err)
-	case im.kind == lineBad:
-		im.bad = invalid("line", "is none that an export has")
-	}
 }

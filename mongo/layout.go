@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"go.mongodb.org/mongo-driver/v2/bson"
+
+	"github.com/sessionstore/sessionstore/internal/scope"
 )
 
 // format is the version of the layout, of the database and of each session's head. Data
@@ -114,22 +116,8 @@ const (
 	never       = "never" // after every stamp
 )
 
-var (
-	minTime = time.Date(1, 1, 1, 0, 0, 0, 1000, time.UTC)
-	maxTime = time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
-)
-
-// clock reads the store's clock. One out of range stands still at the range's end.
-func (s *Store) clock() time.Time {
-	t := s.opts.Now().UTC().Truncate(time.Microsecond)
-	switch {
-	case t.Before(minTime):
-		return minTime
-	case t.After(maxTime):
-		return maxTime
-	}
-	return t
-}
+// clock reads the store's clock.
+func (s *Store) clock() time.Time { return scope.Read(s.opts.Now) }
 
 func stamp(t time.Time) string { return t.UTC().Format(stampLayout) }
 
@@ -149,8 +137,8 @@ func until(now time.Time, ttl int64) string {
 	if ttl == 0 {
 		return never
 	}
-	if e := now.Add(time.Duration(ttl) * time.Microsecond); e.Before(maxTime) {
+	if e := now.Add(time.Duration(ttl) * time.Microsecond); e.Before(scope.MaxTime) {
 		return stamp(e)
 	}
-	return stamp(maxTime)
+	return stamp(scope.MaxTime)
 }

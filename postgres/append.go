@@ -58,10 +58,10 @@ func (h *handle) AppendMessages(ctx context.Context, id string, a sessionstore.A
 }
 
 func (h *handle) appendMessages(ctx context.Context, id string, a sessionstore.Append) ([]sessionstore.Message, error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return nil, err
 	}
-	defer h.leave()
+	defer h.scope.Leave()
 	a, err := a.Prepare(id)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (h *handle) tryAppend(ctx context.Context, id string, a sessionstore.Append
 	send := func(ctx context.Context, r messageRows) (int64, error) { return h.send(ctx, id, a.IfLastSeq, r) }
 	var last int64
 	if a.IfLastSeq == nil {
-		last, err = h.lines.do(ctx, destination{id, h.owner}, r, send)
+		last, err = h.lines.do(ctx, destination{id, h.scope.Owner()}, r, send)
 	} else {
 		last, err = send(ctx, r)
 	}
@@ -114,7 +114,7 @@ func (h *handle) send(ctx context.Context, id string, ifLastSeq *int64, r messag
 	if len(r) == 1 {
 		text, params = h.sql.appendOne, r[0].params
 	}
-	args := append([]any{h.namespace, id, nil, h.owner, ifLastSeq}, params()...)
+	args := append([]any{h.namespace, id, nil, h.scope.Owner(), ifLastSeq}, params()...)
 	err = retry(ctx, func() error {
 		args[2] = h.clock()
 		return h.pool.QueryRow(ctx, text, args...).Scan(&last)
@@ -147,7 +147,7 @@ func (h *handle) judge(ctx context.Context, id string, a sessionstore.Append) ([
 	}
 	var found sessionstore.MessagePage
 	err := retry(ctx, func() error {
-		rows, err := h.pool.Query(ctx, h.sql.findMessages, h.namespace, id, h.owner, ids)
+		rows, err := h.pool.Query(ctx, h.sql.findMessages, h.namespace, id, h.scope.Owner(), ids)
 		if err != nil {
 			return err
 		}

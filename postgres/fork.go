@@ -37,18 +37,20 @@ func (h *handle) ForkSession(ctx context.Context, id string, f sessionstore.Fork
 }
 
 func (h *handle) forkSession(ctx context.Context, id string, f sessionstore.Fork) (out sessionstore.Session, err error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return out, err
 	}
-	defer h.leave()
+	defer h.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return out, err
 	}
 	if f, err = f.Prepare(); err != nil {
 		return out, err
 	}
-	if h.owner != "" && f.UserID != nil && *f.UserID != h.owner {
-		return out, errOtherUser()
+	if f.UserID != nil {
+		if err := h.scope.Admit(*f.UserID); err != nil {
+			return out, err
+		}
 	}
 	for {
 		now := h.clock()
@@ -64,7 +66,7 @@ func (h *handle) forkSession(ctx context.Context, id string, f sessionstore.Fork
 		if err != nil {
 			return out, err
 		}
-		args = append(args, id, sid, src.Version, now, h.owner, f.AtSeq)
+		args = append(args, id, sid, src.Version, now, h.scope.Owner(), f.AtSeq)
 		moved := false
 		var last, count *int64
 		err = retry(ctx, func() error {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sessionstore/sessionstore"
+	"github.com/sessionstore/sessionstore/internal/scope"
 )
 
 // maxSkipped is how many sessions one call of ListSessions passes over, because they
@@ -42,13 +43,11 @@ func (h *handle) ListSessions(ctx context.Context, q sessionstore.SessionQuery) 
 }
 
 func (h *handle) listSessions(ctx context.Context, q sessionstore.SessionQuery) (page sessionstore.SessionPage, err error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return page, err
 	}
-	defer h.leave()
-	if h.owner != "" {
-		q.UserID = h.owner
-	}
+	defer h.scope.Leave()
+	q.UserID = h.scope.User(q.UserID)
 	if q, err = q.Prepare(); err != nil {
 		return page, err
 	}
@@ -57,7 +56,7 @@ func (h *handle) listSessions(ctx context.Context, q sessionstore.SessionQuery) 
 		return page, err
 	}
 	if !ok {
-		at = sessionstore.SessionKey{UpdatedAt: maxTime.Add(time.Second)}
+		at = sessionstore.SessionKey{UpdatedAt: scope.MaxTime.Add(time.Second)}
 	}
 	w := &walk{h: h, q: q, now: h.clock(), at: at, page: sessionstore.SessionPage{Sessions: []sessionstore.Session{}}}
 	// Most often nothing is passed over, and the first step is the only one.

@@ -35,10 +35,10 @@ func (s *Store) Migrate(ctx context.Context) error {
 }
 
 func (s *Store) migrate(ctx context.Context) error {
-	if err := s.enter(ctx); err != nil {
+	if err := s.scope.Enter(ctx); err != nil {
 		return err
 	}
-	defer s.leave()
+	defer s.scope.Leave()
 	steps, err := readSteps()
 	if err != nil {
 		return err

@@ -1,14 +1,13 @@
 package postgres
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/sessionstore/sessionstore"
+	"github.com/sessionstore/sessionstore/internal/scope"
 )
 
 // DefaultSchema is the schema of the tables where Options.Schema is empty.
@@ -64,28 +63,22 @@ func New(pool *pgxpool.Pool, o *Options) (*Store, error) {
 	if pool == nil {
 		return nil, invalid("pool", "must not be nil")
 	}
-	if o.Namespace != "" {
-		if err := checkID("namespace", o.Namespace); err != nil {
-			return nil, err
-		}
+	if err := scope.CheckNamespace(o.Namespace); err != nil {
+		return nil, err
 	}
 	schema := o.Schema
 	if schema == "" {
 		schema = DefaultSchema
 	}
-	if err := checkID("schema", schema); err != nil {
+	if err := scope.CheckID("schema", schema); err != nil {
 		return nil, err
 	}
 	if len(schema) > maxIdentifier {
 		return nil, invalid("schema", "is %d bytes long, PostgreSQL allows %d", len(schema), maxIdentifier)
 	}
-	now := o.Now
-	if now == nil {
-		now = time.Now
-	}
 	return &Store{handle: handle{
 		pool: pool, schema: schema, namespace: o.Namespace, sql: newStatements(schema),
-		now: now, guard: &sessionstore.Guard{}, lines: newAppendLines(),
+		now: scope.Clock(o.Now), scope: scope.New(), lines: newAppendLines(),
 	}}, nil
 }
 
@@ -95,7 +88,7 @@ const maxIdentifier = 63
 // Close makes later calls fail with ErrStoreClosed and waits for those in flight. It
 // closes the pool only if Open made it.
 func (s *Store) Close() error {
-	if s.guard.Close() && s.owned {
+	if s.scope.Close() && s.owned {
 		s.pool.Close()
 	}
 	return nil
@@ -108,79 +101,33 @@ type handle struct {
 	namespace string
 	sql       *statements
 	now       func() time.Time
-	guard     *sessionstore.Guard
+	scope     scope.Scope
 	lines     *appendLines // the same for all views
-	parent    *handle      // of a view
-	owner     string       // of a view; "": all sessions
 }
 
 // view is a store confined to one owner.
 type view struct{ handle }
 
 // ForUser returns a view confined to one owner; see [sessionstore.ForUser]. The owner is
-// checked by the statements themselves. The view has no PurgeExpired.
+// checked by the statements themselves. The view cannot purge.
 func (h *handle) ForUser(userID string) sessionstore.SessionStore {
-	if h.owner != "" && userID != h.owner {
-		return sessionstore.Unusable(errOtherUser())
-	}
-	if err := checkID("user_id", userID); err != nil {
+	viewed, err := h.scope.View(userID)
+	if err != nil {
 		return sessionstore.Unusable(err)
 	}
 	v := &view{*h}
-	v.guard, v.parent, v.owner = &sessionstore.Guard{}, h, userID
+	v.scope = viewed
 	return v
-}
-
-func errOtherUser() error {
-	return invalid("user_id", "the store is confined to another user")
 }
 
 // Close closes the view, not the store.
 func (v *view) Close() error {
-	v.guard.Close()
+	v.scope.Close()
 	return nil
 }
-
-// enter begins a call on the handle and on those that it is a view of.
-func (h *handle) enter(ctx context.Context) error {
-	if err := h.guard.Enter(ctx); err != nil {
-		return err
-	}
-	if h.parent == nil {
-		return nil
-	}
-	if err := h.parent.enter(ctx); err != nil {
-		h.guard.Leave()
-		return err
-	}
-	return nil
-}
-
-func (h *handle) leave() {
-	if h.parent != nil {
-		h.parent.leave()
-	}
-	h.guard.Leave()
-}
-
-// The clock's range is that of times in normal form; a clock beyond it stands still at
-// the end, because a broken clock must not make a store unusable.
-var (
-	minTime = time.Date(1, 1, 1, 0, 0, 0, 1000, time.UTC)
-	maxTime = time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC)
-)
 
 // clock reads the store's clock. It is read right before the statement that needs it.
-func (h *handle) clock() time.Time {
-	t := h.now().UTC().Truncate(time.Microsecond)
-	switch {
-	case t.Before(minTime):
-		return minTime
-	case t.After(maxTime):
-		return maxTime
-	}
-	return t
-}
+func (h *handle) clock() time.Time { return scope.Read(h.now) }
 
 // failed wraps what a method returns, once. Ids are quoted up to 80 characters: one that
 // is refused may be of any length.
@@ -190,14 +137,4 @@ func failed(operation, id string, err error) error {
 
 func invalid(field, format string, args ...any) error {
 	return &sessionstore.InvalidError{Field: field, Reason: fmt.Sprintf(format, args...)}
-}
-
-// checkID is sessionstore.CheckID with the name of the field.
-func checkID(field, id string) error {
-	err := sessionstore.CheckID(id)
-	var inv *sessionstore.InvalidError
-	if errors.As(err, &inv) {
-		return invalid(field, "%s", inv.Reason)
-	}
-	return err
 }

@@ -2,12 +2,9 @@ package postgres
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
-
-	"github.com/sessionstore/sessionstore"
 )
 
 // purgeChunk is how many sessions one transaction of PurgeExpired removes.
@@ -29,34 +26,23 @@ const (
 // PurgeExpired removes up to limit expired sessions of the namespace (0: 1,000); see
 // [sessionstore.Purger]. It also removes what is left of restores that did not finish
 // and have not written for an hour, of all namespaces. It works in several transactions:
-// after an error the count says how many sessions are gone already.
-func (s *Store) PurgeExpired(ctx context.Context, limit int) (int, error) {
-	n, err := s.purgeExpired(ctx, limit)
+// after an error the count says how many sessions are gone already. A view has no such
+// power: errors.ErrUnsupported.
+func (h *handle) PurgeExpired(ctx context.Context, limit int) (int, error) {
+	n, err := h.purgeExpired(ctx, limit)
 	if err != nil {
 		return n, fmt.Errorf("postgres: purge: %w", err)
 	}
 	return n, nil
 }
 
-// PurgeExpired is not for one user to do.
-func (v *view) PurgeExpired(ctx context.Context, _ int) (int, error) {
-	if err := v.enter(ctx); err != nil {
-		return 0, fmt.Errorf("postgres: purge: %w", err)
-	}
-	defer v.leave()
-	return 0, fmt.Errorf("postgres: purge of one user's sessions: %w", errors.ErrUnsupported)
-}
-
 func (h *handle) purgeExpired(ctx context.Context, limit int) (removed int, err error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return 0, err
 	}
-	defer h.leave()
-	if limit < 0 {
-		return 0, invalid("limit", "must not be negative")
-	}
-	if limit == 0 {
-		limit = sessionstore.DefaultPurge
+	defer h.scope.Leave()
+	if limit, err = h.scope.PurgeLimit(limit); err != nil {
+		return 0, err
 	}
 	if err := h.purgeStale(ctx); err != nil {
 		return 0, err

@@ -43,10 +43,10 @@ func (h *handle) ListMessages(ctx context.Context, id string, q sessionstore.Mes
 }
 
 func (h *handle) listMessages(ctx context.Context, id string, q sessionstore.MessageQuery) (page sessionstore.MessagePage, err error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return page, err
 	}
-	defer h.leave()
+	defer h.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return page, err
 	}
@@ -80,7 +80,7 @@ func (h *handle) page(ctx context.Context, id string, q sessionstore.MessageQuer
 	if before == 0 {
 		before = 1<<63 - 1
 	}
-	rows, err := h.pool.Query(ctx, text, h.namespace, id, h.owner, q.AfterSeq, before, q.Limit+1, sessionstore.MaxPageBytes)
+	rows, err := h.pool.Query(ctx, text, h.namespace, id, h.scope.Owner(), q.AfterSeq, before, q.Limit+1, sessionstore.MaxPageBytes)
 	if err != nil {
 		return page, err
 	}

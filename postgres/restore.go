@@ -68,12 +68,12 @@ func (h *handle) RestoreSession(ctx context.Context, s sessionstore.Session, mes
 }
 
 func (h *handle) restoreSession(ctx context.Context, s sessionstore.Session, messages iter.Seq2[sessionstore.Message, error]) (out sessionstore.Session, err error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return out, err
 	}
-	defer h.leave()
-	if h.owner != "" && s.UserID != h.owner {
-		return out, errOtherUser()
+	defer h.scope.Leave()
+	if err := h.scope.Admit(s.UserID); err != nil {
+		return out, err
 	}
 	rules, err := sessionstore.NewRestoration(s)
 	if err != nil {

@@ -35,13 +35,11 @@ func (h *handle) CreateSession(ctx context.Context, s sessionstore.Session) (ses
 }
 
 func (h *handle) createSession(ctx context.Context, s sessionstore.Session) (out sessionstore.Session, err error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return out, err
 	}
-	defer h.leave()
-	if h.owner != "" {
-		s.UserID = h.owner
-	}
+	defer h.scope.Leave()
+	s.UserID = h.scope.User(s.UserID)
 	if out, err = s.Create(h.clock()); err != nil {
 		return out, err
 	}
@@ -87,10 +85,10 @@ func (h *handle) GetSession(ctx context.Context, id string) (sessionstore.Sessio
 }
 
 func (h *handle) oneSession(ctx context.Context, id string) (out sessionstore.Session, err error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return out, err
 	}
-	defer h.leave()
+	defer h.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return out, err
 	}
@@ -102,7 +100,7 @@ func (h *handle) oneSession(ctx context.Context, id string) (out sessionstore.Se
 func (h *handle) load(ctx context.Context, id string, now time.Time) (sid int64, s sessionstore.Session, err error) {
 	var r row
 	err = retry(ctx, func() error {
-		return h.pool.QueryRow(ctx, h.sql.getSession, h.namespace, id, h.owner).Scan(append([]any{&sid}, r.targets()...)...)
+		return h.pool.QueryRow(ctx, h.sql.getSession, h.namespace, id, h.scope.Owner()).Scan(append([]any{&sid}, r.targets()...)...)
 	})
 	if err != nil {
 		return 0, s, notFound(err)
@@ -126,10 +124,10 @@ func (h *handle) UpdateSession(ctx context.Context, id string, u sessionstore.Se
 }
 
 func (h *handle) updateSession(ctx context.Context, id string, u sessionstore.SessionUpdate) (out sessionstore.Session, err error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return out, err
 	}
-	defer h.leave()
+	defer h.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return out, err
 	}
@@ -185,17 +183,17 @@ func (h *handle) DeleteSession(ctx context.Context, id string) error {
 }
 
 func (h *handle) deleteSession(ctx context.Context, id string) error {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return err
 	}
-	defer h.leave()
+	defer h.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return err
 	}
 	var tag pgconn.CommandTag
 	err := retry(ctx, func() error {
 		b := &pgx.Batch{}
-		b.Queue(h.sql.hold, h.namespace, id, h.clock(), h.owner).Exec(func(t pgconn.CommandTag) error { tag = t; return nil })
+		b.Queue(h.sql.hold, h.namespace, id, h.clock(), h.scope.Owner()).Exec(func(t pgconn.CommandTag) error { tag = t; return nil })
 		b.Queue(h.sql.removeHeld, h.namespace, id)
 		return h.transact(ctx, b)
 	})

@@ -36,10 +36,10 @@ func (h *handle) TruncateMessages(ctx context.Context, id string, t sessionstore
 }
 
 func (h *handle) truncateMessages(ctx context.Context, id string, t sessionstore.Truncate) (out sessionstore.Session, err error) {
-	if err := h.enter(ctx); err != nil {
+	if err := h.scope.Enter(ctx); err != nil {
 		return out, err
 	}
-	defer h.leave()
+	defer h.scope.Leave()
 	if err := sessionstore.CheckID(id); err != nil {
 		return out, err
 	}
@@ -69,7 +69,7 @@ func (h *handle) tryTruncate(ctx context.Context, id string, t sessionstore.Trun
 	err := retry(ctx, func() error {
 		now := h.clock()
 		b := &pgx.Batch{}
-		b.Queue(h.sql.holdActive, h.namespace, id, now, h.owner, t.IfLastSeq).
+		b.Queue(h.sql.holdActive, h.namespace, id, now, h.scope.Owner(), t.IfLastSeq).
 			Exec(func(t pgconn.CommandTag) error { held = t; return nil })
 		b.Queue(h.sql.truncateHeld, h.namespace, id, now, t.ThroughSeq).QueryRow(func(got pgx.Row) error {
 			if err := got.Scan(r.targets()...); !errors.Is(err, pgx.ErrNoRows) {

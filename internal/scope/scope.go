@@ -6,7 +6,6 @@ package scope
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/sessionstore/sessionstore"
 )
@@ -120,12 +119,4 @@ func CheckNamespace(name string) error {
 		return nil
 	}
 	return CheckID("namespace", name)
-}
-
-// Clock returns a store's clock, or time.Now for nil.
-func Clock(now func() time.Time) func() time.Time {
-	if now == nil {
-		return time.Now
-	}
-	return now
 }

@@ -50,45 +50,18 @@ func (e *Error) Unwrap() error { return e.err }
 type call struct {
 	options  []option.RequestOption
 	response *http.Response
-	secrets  []string // what of the request must not be shown
+	secrets  wire.Secrets
 }
 
 func newCall(options []option.RequestOption) *call {
 	c := &call{}
 	note := func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-		for _, h := range []string{"Authorization", "Api-Key", "X-Api-Key"} {
-			if _, key, ok := strings.Cut(r.Header.Get(h), " "); ok {
-				c.hide(key)
-			} else {
-				c.hide(r.Header.Get(h))
-			}
-		}
-		if password, ok := r.URL.User.Password(); ok {
-			c.hide(password)
-		}
-		for _, values := range r.URL.Query() {
-			for _, v := range values {
-				c.hide(v)
-			}
-		}
+		c.secrets.Note(r)
 		return next(r)
 	}
 	c.options = append(c.options, options...)
 	c.options = append(c.options, option.WithResponseInto(&c.response), option.WithMiddleware(note))
 	return c
-}
-
-func (c *call) hide(secret string) {
-	if len(secret) >= 4 { // shorter ones would only tear holes into the text
-		c.secrets = append(c.secrets, secret)
-	}
-}
-
-func (c *call) clean(s string) string {
-	for _, secret := range c.secrets {
-		s = strings.ReplaceAll(s, secret, "[hidden]")
-	}
-	return wire.Clip(s, 1000)
 }
 
 func (c *call) requestID() string {
@@ -109,36 +82,25 @@ func (c *call) fail(ctx context.Context, err error) error {
 		return fmt.Errorf("anthropic: %w", c.apiError(said))
 	case errors.As(err, &transport): // its text has the URL
 		return fmt.Errorf("anthropic: %s: %w", strings.ToLower(transport.Op), transport.Err)
-	case c.shows(err):
-		return fmt.Errorf("anthropic: %w", &Error{Status: http.StatusOK, Message: c.clean(err.Error()), RequestID: c.requestID()})
+	case c.secrets.In(err):
+		return fmt.Errorf("anthropic: %w", &Error{Status: http.StatusOK, Message: c.secrets.Clean(err.Error()), RequestID: c.requestID()})
 	}
 	return fmt.Errorf("anthropic: %w", err)
 }
 
 func (c *call) apiError(said *sdk.Error) *Error {
 	e := &Error{
-		Status: said.StatusCode, Code: c.clean(string(said.ErrorCode())), Type: c.clean(string(said.Type())),
-		Message: c.clean(said.Message), RequestID: said.RequestID,
+		Status: said.StatusCode, Code: c.secrets.Clean(string(said.ErrorCode())), Type: c.secrets.Clean(string(said.Type())),
+		Message: c.secrets.Clean(said.Message), RequestID: said.RequestID,
 	}
 	if said.Response != nil {
 		e.RetryAfter = wire.RetryAfter(said.Response.Header, time.Now())
 	}
 	if e.Message == "" { // a proxy, or a server that is compatible only in part
-		e.Message = c.clean(strings.TrimSpace(said.RawJSON()))
+		e.Message = c.secrets.Clean(strings.TrimSpace(said.RawJSON()))
 	}
-	if !c.shows(said) {
+	if !c.secrets.In(said) {
 		e.err = said
 	}
 	return e
-}
-
-// shows reports whether the text of err has what must not be shown.
-func (c *call) shows(err error) bool {
-	text := err.Error()
-	for _, secret := range c.secrets {
-		if strings.Contains(text, secret) {
-			return true
-		}
-	}
-	return false
 }

@@ -1,11 +1,11 @@
 package anthropic
 
 import (
-	"bytes"
 	"encoding/json"
-	"reflect"
 
 	"github.com/anthropics/anthropic-sdk-go/v2/packages/param"
+
+	"github.com/sessionstore/sessionstore/providers/internal/wire"
 )
 
 // typed returns the SDK's value for raw: with its fields set where they can say all that
@@ -16,22 +16,9 @@ func typed[T param.ParamStruct, P interface {
 }](raw json.RawMessage) T {
 	var v T
 	if P(&v).UnmarshalJSON(raw) == nil {
-		if b, err := json.Marshal(v); err == nil && sameJSON(b, raw) {
+		if b, err := json.Marshal(v); err == nil && wire.Same(b, raw) {
 			return v
 		}
 	}
 	return param.Override[T, P](raw)
-}
-
-func sameJSON(a, b []byte) bool {
-	x, errX := decode(a)
-	y, errY := decode(b)
-	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
-}
-
-func decode(b []byte) (v any, err error) {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.UseNumber()
-	err = d.Decode(&v)
-	return v, err
 }

@@ -80,7 +80,7 @@ func nullContent(v sdk.ChatCompletionMessageParamUnion, raw json.RawMessage) sdk
 		return v
 	}
 	a.Content = param.NullStruct[sdk.ChatCompletionAssistantMessageParamContentUnion]()
-	if b, err := json.Marshal(a); err != nil || !sameJSON(b, raw) {
+	if b, err := json.Marshal(a); err != nil || !wire.Same(b, raw) {
 		return v
 	}
 	return sdk.ChatCompletionMessageParamUnion{OfAssistant: &a}

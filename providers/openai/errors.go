@@ -52,45 +52,18 @@ func (e *Error) Unwrap() error { return e.err }
 type call struct {
 	options  []option.RequestOption
 	response *http.Response
-	secrets  []string // what of the request must not be shown
+	secrets  wire.Secrets
 }
 
 func newCall(options []option.RequestOption) *call {
 	c := &call{}
 	note := func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
-		for _, h := range []string{"Authorization", "Api-Key", "X-Api-Key"} {
-			if _, key, ok := strings.Cut(r.Header.Get(h), " "); ok {
-				c.hide(key)
-			} else {
-				c.hide(r.Header.Get(h))
-			}
-		}
-		if password, ok := r.URL.User.Password(); ok {
-			c.hide(password)
-		}
-		for _, values := range r.URL.Query() {
-			for _, v := range values {
-				c.hide(v)
-			}
-		}
+		c.secrets.Note(r)
 		return next(r)
 	}
 	c.options = append(c.options, options...)
 	c.options = append(c.options, option.WithResponseInto(&c.response), option.WithMiddleware(note))
 	return c
-}
-
-func (c *call) hide(secret string) {
-	if len(secret) >= 4 { // shorter ones would only tear holes into the text
-		c.secrets = append(c.secrets, secret)
-	}
-}
-
-func (c *call) clean(s string) string {
-	for _, secret := range c.secrets {
-		s = strings.ReplaceAll(s, secret, "[hidden]")
-	}
-	return wire.Clip(s, 1000)
 }
 
 func (c *call) requestID() string {
@@ -114,24 +87,24 @@ func (c *call) fail(ctx context.Context, err error) error {
 		return fmt.Errorf("openai: %w", c.streamError(stream))
 	case errors.As(err, &transport): // its text has the URL
 		return fmt.Errorf("openai: %s: %w", strings.ToLower(transport.Op), transport.Err)
-	case c.shows(err):
-		return fmt.Errorf("openai: %w", &Error{Status: http.StatusOK, Message: c.clean(err.Error()), RequestID: c.requestID()})
+	case c.secrets.In(err):
+		return fmt.Errorf("openai: %w", &Error{Status: http.StatusOK, Message: c.secrets.Clean(err.Error()), RequestID: c.requestID()})
 	}
 	return fmt.Errorf("openai: %w", err)
 }
 
 func (c *call) apiError(said *sdk.Error) *Error {
-	e := &Error{Status: said.StatusCode, Code: c.clean(said.Code), Type: c.clean(said.Type), Message: c.clean(said.Message)}
+	e := &Error{Status: said.StatusCode, Code: c.secrets.Clean(said.Code), Type: c.secrets.Clean(said.Type), Message: c.secrets.Clean(said.Message)}
 	if said.Response != nil {
 		e.RequestID = said.Response.Header.Get("X-Request-Id")
 		e.RetryAfter = wire.RetryAfter(said.Response.Header, time.Now())
 	}
 	if e.Message == "" { // servers that are compatible only in part
 		if _, body, ok := strings.Cut(string(said.DumpResponse(true)), "\r\n\r\n"); ok {
-			e.Message = c.clean(strings.TrimSpace(body))
+			e.Message = c.secrets.Clean(strings.TrimSpace(body))
 		}
 	}
-	if !c.shows(said) {
+	if !c.secrets.In(said) {
 		e.err = said
 	}
 	return e
@@ -141,22 +114,11 @@ func (c *call) streamError(said *ssestream.StreamError) *Error {
 	o := wire.Parse(said.Event.Data)
 	e := &Error{Status: http.StatusOK, RequestID: c.requestID(), Message: o.String("error")}
 	if o = o.Object("error"); o != nil {
-		e.Code, e.Type, e.Message = c.clean(o.String("code")), c.clean(o.String("type")), o.String("message")
+		e.Code, e.Type, e.Message = c.secrets.Clean(o.String("code")), c.secrets.Clean(o.String("type")), o.String("message")
 	}
 	if e.Message == "" {
 		e.Message = string(said.Event.Data)
 	}
-	e.Message = c.clean(e.Message)
+	e.Message = c.secrets.Clean(e.Message)
 	return e
-}
-
-// shows reports whether the text of err has what must not be shown.
-func (c *call) shows(err error) bool {
-	text := err.Error()
-	for _, secret := range c.secrets {
-		if strings.Contains(text, secret) {
-			return true
-		}
-	}
-	return false
 }
