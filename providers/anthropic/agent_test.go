@@ -20,6 +20,7 @@ import (
 	"github.com/sessionstore/sessionstore/memory"
 	"github.com/sessionstore/sessionstore/providers/anthropic"
 	"github.com/sessionstore/sessionstore/providers/internal/fakeapi"
+	"github.com/sessionstore/sessionstore/providers/internal/stories"
 )
 
 const key = "sk-ant-secret-0123456789"
@@ -125,7 +126,7 @@ func TestRunAndStreamAreEqual(t *testing.T) {
 			}
 			want.Metadata, want.CreatedAt = nil, time.Time{}
 			if !reflect.DeepEqual(got.Message, want) {
-				t.Errorf("Run() gives the message\n%s, want\n%s", marshal(t, got.Message), marshal(t, want))
+				t.Errorf("Run() gives the message\n%s, want\n%s", stories.JSON(t, got.Message), stories.JSON(t, want))
 			}
 			if got.Text != c.text || got.FinishReason != c.finish || got.Provider != "anthropic" || got.Model != "m-1" {
 				t.Errorf("Run() = %q, %q of %s %s, want %q, %q of anthropic m-1", got.Text, got.FinishReason, got.Provider, got.Model, c.text, c.finish)
@@ -148,7 +149,7 @@ func TestRunAndStreamAreEqual(t *testing.T) {
 			}
 			sum, complete := a.Response()
 			if complete || sum.Text != c.text || !reflect.DeepEqual(sum.ToolCalls, got.ToolCalls) || !sum.Message.Content.Equal(want.Content) {
-				t.Errorf("the events add up to %s, want %s", marshal(t, sum.Message), marshal(t, want))
+				t.Errorf("the events add up to %s, want %s", stories.JSON(t, sum.Message), stories.JSON(t, want))
 			}
 			if string(s.Last("stream")) != "true" {
 				t.Errorf("the request has stream %s", s.Last("stream"))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sessionstore/sessionstore"
 	"github.com/sessionstore/sessionstore/providers/anthropic"
+	"github.com/sessionstore/sessionstore/providers/internal/stories"
 )
 
 // Field reports C32 and C34: the blocks of an answer go back as they came, in their order
@@ -34,13 +35,13 @@ func TestRoundTrip(t *testing.T) {
 	if m, err = sessionstore.DecodeMessage(raw); err != nil {
 		t.Fatalf("DecodeMessage() = %v", err)
 	}
-	_, messages, err := anthropic.Messages(prompt(t, "", []sessionstore.Message{
+	_, messages, err := anthropic.Messages(stories.Prompt(t, "", []sessionstore.Message{
 		sessionstore.UserMessage("hi"), m, sessionstore.ToolMessage("toolu_1", "1"), sessionstore.ToolMessage("toolu_2", "2")}))
 	if err != nil || len(messages) != 3 {
 		t.Fatalf("Messages() = %v, %v, want 3 messages", messages, err)
 	}
 	var got struct{ Content []json.RawMessage }
-	if err := json.Unmarshal(marshal(t, messages[1]), &got); err != nil {
+	if err := json.Unmarshal(stories.JSON(t, messages[1]), &got); err != nil {
 		t.Fatal(err)
 	}
 	var want []json.RawMessage
@@ -48,7 +49,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(got.Content) != len(want) {
-		t.Fatalf("%d blocks go back, want %d: %s", len(got.Content), len(want), marshal(t, messages[1]))
+		t.Fatalf("%d blocks go back, want %d: %s", len(got.Content), len(want), stories.JSON(t, messages[1]))
 	}
 	for i := range want {
 		if a, b := normal(t, got.Content[i]), normal(t, want[i]); a != b {
@@ -70,10 +71,10 @@ func normal(t *testing.T, raw []byte) string {
 			if err := json.Unmarshal(inner, &s); err != nil {
 				t.Fatal(err)
 			}
-			v[k] = marshal(t, s)
+			v[k] = stories.JSON(t, s)
 		}
 	}
-	return string(marshal(t, v))
+	return string(stories.JSON(t, v))
 }
 
 func TestAnswersMustBeDecoded(t *testing.T) {
@@ -86,7 +87,7 @@ func TestAnswersMustBeDecoded(t *testing.T) {
 // The SDK's fields are set where they can be, for programs that look at them.
 func TestParametersAreTyped(t *testing.T) {
 	t.Parallel()
-	system, messages, err := anthropic.Messages(prompt(t, "be kind", []sessionstore.Message{
+	system, messages, err := anthropic.Messages(stories.Prompt(t, "be kind", []sessionstore.Message{
 		{Role: sessionstore.RoleUser, Content: sessionstore.Parts(sessionstore.TextPart("hi"), sessionstore.ImagePart("https://example.com/a.png"))},
 		sessionstore.AssistantMessage("", sessionstore.ToolCall{ID: "a", Name: "f"}),
 		sessionstore.ToolMessage("a", "1"),
@@ -107,7 +108,7 @@ func TestParametersAreTyped(t *testing.T) {
 func TestMalformedAttachment(t *testing.T) {
 	t.Parallel()
 	m := sessionstore.Message{ID: "m1", Role: sessionstore.RoleUser, Content: sessionstore.Parts(sessionstore.ImagePart("data:;base64,"))}
-	_, err := wireJSON(t, prompt(t, "", []sessionstore.Message{m}))
+	_, err := wireJSON(stories.Prompt(t, "", []sessionstore.Message{m}))
 	var invalid *sessionstore.InvalidError
 	if !errors.As(err, &invalid) {
 		t.Errorf("got %v, want an *InvalidError", err)
@@ -122,7 +123,7 @@ func TestNothingToAnswer(t *testing.T) {
 		{{Role: sessionstore.RoleSystem, Content: sessionstore.Text("x")}},
 		{sessionstore.UserMessage(" \n")},
 	} {
-		if got, err := wireJSON(t, prompt(t, "be kind", history)); !errors.Is(err, sessionstore.ErrInvalid) {
+		if got, err := wireJSON(stories.Prompt(t, "be kind", history)); !errors.Is(err, sessionstore.ErrInvalid) {
 			t.Errorf("Messages(%v) = %s, %v, want ErrInvalid", history, got, err)
 		}
 	}

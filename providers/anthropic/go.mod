@@ -5,7 +5,6 @@ go 1.26.0
 require (
 	github.com/anthropics/anthropic-sdk-go/v2 v2.15.0
 	github.com/sessionstore/sessionstore v0.0.0
-	pgregory.net/rapid v1.3.0
 )
 
 require (
@@ -27,6 +26,7 @@ require (
 	go.opentelemetry.io/otel/trace v1.33.0 // indirect
 	go.yaml.in/yaml/v4 v4.0.0-rc.2 // indirect
 	golang.org/x/sync v0.22.0 // indirect
+	pgregory.net/rapid v1.3.0 // indirect
 )
 
 replace github.com/sessionstore/sessionstore => ../..

@@ -39,10 +39,10 @@ func TestRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := string(marshal(t, m)), string(marshal(t, wanted)); got != want {
+	if got, want := string(stories.JSON(t, m)), string(stories.JSON(t, wanted)); got != want {
 		t.Errorf("the message is\n%s, want\n%s", got, want)
 	}
-	got, err := wireJSON(t, prompt(t, "", []sessionstore.Message{sessionstore.UserMessage("hi"), m, sessionstore.ToolMessage("call_1", "1"), sessionstore.ToolMessage("x", "2")}))
+	got, err := wireJSON(stories.Prompt(t, "", []sessionstore.Message{sessionstore.UserMessage("hi"), m, sessionstore.ToolMessage("call_1", "1"), sessionstore.ToolMessage("x", "2")}))
 	if err != nil {
 		t.Fatalf("Contents() = %v", err)
 	}
@@ -71,7 +71,7 @@ func TestStreamAndWholeAreEqual(t *testing.T) {
 	if err != nil {
 		t.Fatalf("Message() = %v", err)
 	}
-	if got, want := string(marshal(t, stream)), string(marshal(t, whole)); got != want {
+	if got, want := string(stories.JSON(t, stream)), string(stories.JSON(t, whole)); got != want {
 		t.Errorf("the stream gives\n%s, want\n%s", got, want)
 	}
 }
@@ -88,7 +88,7 @@ func TestPlainAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatalf("Message(%s) = %v", parts, err)
 		}
-		if got := string(marshal(t, m.Content)); got != want {
+		if got := string(stories.JSON(t, m.Content)); got != want {
 			t.Errorf("Message(%s) has the content %s, want %s", parts, got, want)
 		}
 	}
@@ -100,7 +100,7 @@ func TestPlainAnswers(t *testing.T) {
 func TestMalformedAttachment(t *testing.T) {
 	t.Parallel()
 	m := sessionstore.Message{ID: "m1", Role: sessionstore.RoleUser, Content: sessionstore.Parts(sessionstore.ImagePart("data:;base64,"))}
-	_, err := wireJSON(t, prompt(t, "", []sessionstore.Message{m}))
+	_, err := wireJSON(stories.Prompt(t, "", []sessionstore.Message{m}))
 	var invalid *sessionstore.InvalidError
 	if !errors.As(err, &invalid) {
 		t.Errorf("got %v, want an *InvalidError", err)

@@ -5,7 +5,6 @@ go 1.26.0
 require (
 	github.com/sessionstore/sessionstore v0.0.0
 	google.golang.org/genai v1.77.0
-	pgregory.net/rapid v1.3.0
 )
 
 require (
@@ -26,6 +25,7 @@ require (
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20240903143218-8af14fe29dc1 // indirect
 	google.golang.org/grpc v1.66.2 // indirect
 	google.golang.org/protobuf v1.34.2 // indirect
+	pgregory.net/rapid v1.3.0 // indirect
 )
 
 replace github.com/sessionstore/sessionstore => ../..

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sessionstore/sessionstore"
 	"github.com/sessionstore/sessionstore/internal/wirecheck"
+	"github.com/sessionstore/sessionstore/providers/internal/stories"
 	"github.com/sessionstore/sessionstore/providers/openai"
 )
 
@@ -60,10 +61,10 @@ func TestResponseRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := string(marshal(t, m)), string(marshal(t, want)); got != want {
+	if got, want := string(stories.JSON(t, m)), string(stories.JSON(t, want)); got != want {
 		t.Errorf("the message is\n%s, want\n%s", got, want)
 	}
-	got, err := itemsWire(t, prompt(t, "", []sessionstore.Message{sessionstore.UserMessage("hi"), m, sessionstore.ToolMessage("call_1", "1"), sessionstore.ToolMessage("call_2", "2")}))
+	got, err := itemsWire(stories.Prompt(t, "", []sessionstore.Message{sessionstore.UserMessage("hi"), m, sessionstore.ToolMessage("call_1", "1"), sessionstore.ToolMessage("call_2", "2")}))
 	if err != nil {
 		t.Fatalf("ResponseItems() = %v", err)
 	}
@@ -91,7 +92,7 @@ func sameJSON(t *testing.T, what string, got []byte, want string) {
 	if err := json.Unmarshal([]byte(want), &y); err != nil {
 		t.Fatal(err)
 	}
-	if a, b := string(marshal(t, x)), string(marshal(t, y)); a != b {
+	if a, b := string(stories.JSON(t, x)), string(stories.JSON(t, y)); a != b {
 		t.Errorf("%s is\n%s, want\n%s", what, a, b)
 	}
 }
@@ -112,7 +113,7 @@ func TestPlainResponseIsAText(t *testing.T) {
 		if err != nil {
 			t.Fatalf("ResponseMessage(%s) = %v", body, err)
 		}
-		if got := string(marshal(t, m.Content)); got != want || m.Extra != nil {
+		if got := string(stories.JSON(t, m.Content)); got != want || m.Extra != nil {
 			t.Errorf("ResponseMessage(%s) has the content %s and Extra %v, want %s and none", body, got, m.Extra, want)
 		}
 	}
@@ -132,7 +133,7 @@ func TestAnswersMustBeDecoded(t *testing.T) {
 // The SDK's fields are set where they can be, for programs that look at them.
 func TestParametersAreTyped(t *testing.T) {
 	t.Parallel()
-	p := prompt(t, "be kind", []sessionstore.Message{
+	p := stories.Prompt(t, "be kind", []sessionstore.Message{
 		{Role: sessionstore.RoleUser, Content: sessionstore.Parts(sessionstore.TextPart("hi"), sessionstore.ImagePart("https://example.com/a.png"))},
 		sessionstore.AssistantMessage("", sessionstore.ToolCall{ID: "a", Name: "f"}),
 		sessionstore.ToolMessage("a", "1"),
@@ -157,8 +158,8 @@ func TestParametersAreTyped(t *testing.T) {
 func TestMalformedAttachment(t *testing.T) {
 	t.Parallel()
 	m := sessionstore.Message{ID: "m1", Role: sessionstore.RoleUser, Content: sessionstore.Parts(sessionstore.ImagePart("data:;base64,"))}
-	_, chatErr := chatWire(t, prompt(t, "", []sessionstore.Message{m}))
-	_, itemsErr := itemsWire(t, prompt(t, "", []sessionstore.Message{m}))
+	_, chatErr := chatWire(stories.Prompt(t, "", []sessionstore.Message{m}))
+	_, itemsErr := itemsWire(stories.Prompt(t, "", []sessionstore.Message{m}))
 	for _, err := range []error{chatErr, itemsErr} {
 		var invalid *sessionstore.InvalidError
 		if !errors.As(err, &invalid) {

@@ -5,7 +5,6 @@ go 1.26.0
 require (
 	github.com/openai/openai-go/v3 v3.98.0
 	github.com/sessionstore/sessionstore v0.0.0
-	pgregory.net/rapid v1.3.0
 )
 
 require (
@@ -15,6 +14,7 @@ require (
 	github.com/tidwall/match v1.1.1 // indirect
 	github.com/tidwall/pretty v1.2.1 // indirect
 	github.com/tidwall/sjson v1.2.5 // indirect
+	pgregory.net/rapid v1.3.0 // indirect
 )
 
 replace github.com/sessionstore/sessionstore => ../..

@@ -20,11 +20,7 @@ func Golden(t *testing.T, dir string, wire func(sessionstore.Prompt) ([]byte, er
 	for _, c := range Cases() {
 		t.Run(c.Name, func(t *testing.T) {
 			t.Parallel()
-			p, err := sessionstore.NewPrompt(sessionstore.Session{ID: "s", System: c.System}, c.History, nil)
-			if err != nil {
-				t.Fatalf("NewPrompt() = %v", err)
-			}
-			raw, err := wire(p)
+			raw, err := wire(Prompt(t, c.System, c.History))
 			if err != nil {
 				t.Fatalf("%s: %v", c.About, err)
 			}
