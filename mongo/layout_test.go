@@ -13,6 +13,7 @@ import (
 	"go.mongodb.org/mongo-driver/v2/bson"
 
 	"github.com/sessionstore/sessionstore"
+	"github.com/sessionstore/sessionstore/internal/testenv"
 	"github.com/sessionstore/sessionstore/mongo"
 )
 
@@ -290,7 +291,7 @@ func TestNewer(t *testing.T) {
 		t.Fatalf("UpdateOne: got %v, want nil", err)
 	}
 	before := f.all(t, "sessions")
-	for name, call := range calls(f.Store) {
+	for name, call := range testenv.Calls(f.Store) {
 		if err := call(ctx); !errors.Is(err, sessionstore.ErrSchemaTooNew) {
 			t.Errorf("%s with a session of format 2: got %v, want ErrSchemaTooNew", name, err)
 		}

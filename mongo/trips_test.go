@@ -19,47 +19,9 @@ import (
 	"go.mongodb.org/mongo-driver/v2/mongo/writeconcern"
 
 	"github.com/sessionstore/sessionstore"
+	"github.com/sessionstore/sessionstore/internal/testenv"
 	"github.com/sessionstore/sessionstore/mongo"
 )
-
-// calls are the methods on the session "s", by name.
-func calls(s *mongo.Store) map[string]func(ctx context.Context) error {
-	return map[string]func(ctx context.Context) error{
-		"CreateSession": func(ctx context.Context) error {
-			_, err := s.CreateSession(ctx, sessionstore.Session{ID: "s"})
-			return err
-		},
-		"GetSession": func(ctx context.Context) error {
-			_, err := s.GetSession(ctx, "s")
-			return err
-		},
-		"UpdateSession": func(ctx context.Context) error {
-			_, err := s.UpdateSession(ctx, "s", sessionstore.SessionUpdate{SetMetadata: sessionstore.Metadata{"a": "b"}})
-			return err
-		},
-		"ListSessions": func(ctx context.Context) error {
-			_, err := s.ListSessions(ctx, sessionstore.SessionQuery{})
-			return err
-		},
-		"AppendMessages": func(ctx context.Context) error {
-			_, err := s.AppendMessages(ctx, "s", sessionstore.Append{Messages: []sessionstore.Message{sessionstore.UserMessage("x")}})
-			return err
-		},
-		"ListMessages": func(ctx context.Context) error {
-			_, err := s.ListMessages(ctx, "s", sessionstore.MessageQuery{})
-			return err
-		},
-		"TruncateMessages": func(ctx context.Context) error {
-			_, err := s.TruncateMessages(ctx, "s", sessionstore.Truncate{ThroughSeq: 1})
-			return err
-		},
-		"ForkSession": func(ctx context.Context) error {
-			_, err := s.ForkSession(ctx, "s", sessionstore.Fork{})
-			return err
-		},
-		"DeleteSession": func(ctx context.Context) error { return s.DeleteSession(ctx, "s") },
-	}
-}
 
 // commands are those that a client has sent.
 type commands struct {
@@ -107,7 +69,7 @@ func TestRoundTrips(t *testing.T) {
 	f.create(t, sessionstore.Session{ID: "warm"})
 	say(t, f, "warm", "m", 1) // learns what the server cannot do
 	c.take()
-	all := calls(f.Store)
+	all := testenv.Calls(f.Store)
 	check("CreateSession", all["CreateSession"](ctx), "insert")
 	check("GetSession", all["GetSession"](ctx), "find")
 	for range 3 {
@@ -180,7 +142,7 @@ func TestConcerns(t *testing.T) {
 			SetReadPreference(readpref.SecondaryPreferred()).SetBSONOptions(&options.BSONOptions{OmitEmpty: true})
 	})
 	c.take() // what Migrate has sent
-	all := calls(f.Store)
+	all := testenv.Calls(f.Store)
 	session, err := f.client.StartSession()
 	if err != nil {
 		t.Fatalf("StartSession: got %v, want nil", err)
@@ -236,7 +198,7 @@ func TestHungServer(t *testing.T) {
 		t.Fatalf("New: got %v, want nil", err)
 	}
 	defer store.Close()
-	for name, call := range calls(store) {
+	for name, call := range testenv.Calls(store) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: got %v, want context.DeadlineExceeded", name, err)

@@ -1,7 +1,6 @@
 package redis_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -354,7 +353,7 @@ func TestTooNew(t *testing.T) {
 	before := f.client.HGetAll(ctx, key).Val()
 	check := func(store *redis.Store) {
 		t.Helper()
-		for name, call := range calls(store) {
+		for name, call := range testenv.Calls(store) {
 			if err := call(ctx); !errors.Is(err, sessionstore.ErrSchemaTooNew) {
 				t.Errorf("%s: got %v, want ErrSchemaTooNew", name, err)
 			}
@@ -383,45 +382,6 @@ func TestTooNew(t *testing.T) {
 	}
 	defer other.Close()
 	check(other)
-}
-
-// calls are calls that need the session "s".
-func calls(s *redis.Store) map[string]func(ctx context.Context) error {
-	return map[string]func(ctx context.Context) error{
-		"CreateSession": func(ctx context.Context) error {
-			_, err := s.CreateSession(ctx, sessionstore.Session{ID: "s"})
-			return err
-		},
-		"GetSession": func(ctx context.Context) error {
-			_, err := s.GetSession(ctx, "s")
-			return err
-		},
-		"UpdateSession": func(ctx context.Context) error {
-			_, err := s.UpdateSession(ctx, "s", sessionstore.SessionUpdate{SetMetadata: sessionstore.Metadata{"a": "b"}})
-			return err
-		},
-		"ListSessions": func(ctx context.Context) error {
-			_, err := s.ListSessions(ctx, sessionstore.SessionQuery{})
-			return err
-		},
-		"AppendMessages": func(ctx context.Context) error {
-			_, err := s.AppendMessages(ctx, "s", sessionstore.Append{Messages: []sessionstore.Message{sessionstore.UserMessage("x")}})
-			return err
-		},
-		"ListMessages": func(ctx context.Context) error {
-			_, err := s.ListMessages(ctx, "s", sessionstore.MessageQuery{})
-			return err
-		},
-		"TruncateMessages": func(ctx context.Context) error {
-			_, err := s.TruncateMessages(ctx, "s", sessionstore.Truncate{ThroughSeq: 1})
-			return err
-		},
-		"ForkSession": func(ctx context.Context) error {
-			_, err := s.ForkSession(ctx, "s", sessionstore.Fork{})
-			return err
-		},
-		"DeleteSession": func(ctx context.Context) error { return s.DeleteSession(ctx, "s") },
-	}
 }
 
 // TestShards opens a namespace with another number of shards than it has.

@@ -67,7 +67,7 @@ func TestRoundTrips(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t, redis.Options{})
 	ctx := t.Context()
-	all := calls(f.Store)
+	all := testenv.Calls(f.Store)
 	order := []struct {
 		name  string
 		trips int
@@ -212,7 +212,7 @@ func TestLostReply(t *testing.T) {
 	if _, err := restore("warm", 2500); err != nil {
 		t.Fatalf("RestoreSession: got %v, want nil", err)
 	}
-	all := calls(store)
+	all := testenv.Calls(store)
 	for _, name := range []string{
 		"CreateSession", "AppendMessages", "UpdateSession", "TruncateMessages", "ForkSession", "ListMessages", "DeleteSession",
 	} {
@@ -442,7 +442,7 @@ func TestHungServer(t *testing.T) {
 		t.Fatalf("New: got %v, want nil", err)
 	}
 	defer store.Close()
-	for name, call := range calls(store) {
+	for name, call := range testenv.Calls(store) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: got %v, want context.DeadlineExceeded", name, err)
