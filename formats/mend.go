@@ -2,6 +2,7 @@ package formats
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"iter"
@@ -18,7 +19,7 @@ import (
 // it. That takes nothing from it that the file does not give back: the session was never
 // updated, and its messages are some of the file's, in the file's order. Otherwise mend
 // leaves it alone and returns incomplete with the reason. All that can be refused is
-// checked before. A crash between the two steps leaves the session out until the file is
+// checked before. A crash right between the two steps leaves the session out until the file is
 // imported again.
 func (im *importer) mend(ctx context.Context, c conversation, stored sessionstore.Session, incomplete error) error {
 	because := func(reason string) error { return fmt.Errorf("%w; %s", incomplete, reason) }
@@ -57,10 +58,31 @@ func (im *importer) mend(ctx context.Context, c conversation, stored sessionstor
 			return because("someone appends to it")
 		}
 	}
-	if err := im.store.DeleteSession(ctx, c.session.ID); err != nil {
-		return err
+	return im.replace(ctx, c)
+}
+
+// replace restores a session in the place of the one that is there. That is removed when
+// all messages have been read, so that what ends before leaves it as it was; most stores
+// look at the id only then.
+func (im *importer) replace(ctx context.Context, c conversation) error {
+	begun := false
+	messages := func(yield func(sessionstore.Message, error) bool) {
+		begun = true
+		for m, err := range numbered(c.session, c.messages) {
+			if !yield(m, err) || err != nil {
+				return
+			}
+		}
+		if err := im.store.DeleteSession(ctx, c.session.ID); err != nil {
+			yield(sessionstore.Message{}, err)
+		}
 	}
-	_, err = sessionstore.RestoreSession(ctx, im.store, c.session, numbered(c.session, c.messages))
+	_, err := sessionstore.RestoreSession(ctx, im.store, c.session, messages)
+	if errors.Is(err, sessionstore.ErrSessionExists) && !begun { // the store looks first
+		if err = im.store.DeleteSession(ctx, c.session.ID); err == nil {
+			_, err = sessionstore.RestoreSession(ctx, im.store, c.session, numbered(c.session, c.messages))
+		}
+	}
 	return err
 }
 
