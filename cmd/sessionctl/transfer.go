@@ -19,8 +19,8 @@ import (
 
 // importMemory is what the garbage collector aims at during an import, whatever the file's
 // size. It is what records of some kilobytes need; large ones go above it: two messages of
-// 8 MiB in one page of a bolt database were measured at 43 MiB, and 60 with what is mapped
-// of the database and the program.
+// 8 MiB in one page of a bolt database were measured at 48 MiB, with what is mapped of the
+// database and the program.
 const importMemory = 24 << 20
 
 // frugal is a store that collects the garbage of each step of the restore of a session

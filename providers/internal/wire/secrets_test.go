@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"errors"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -11,7 +12,7 @@ import (
 
 func TestSecrets(t *testing.T) {
 	t.Parallel()
-	r := httptest.NewRequest("POST", "https://user:pass-word@api.test/v1?key=in-the-url&n=1", nil)
+	r := httptest.NewRequest(http.MethodPost, "https://user:pass-word@api.test/v1?key=in-the-url&n=1", nil)
 	r.Header.Set("Authorization", "Bearer sk-bearer")
 	r.Header.Set("X-Api-Key", "sk-plain")
 	var s wire.Secrets
