@@ -44,6 +44,7 @@ func backends() []backend {
 		{"bolt", func(t *testing.T) string { return "bolt:" + filepath.ToSlash(filepath.Join(t.TempDir(), "s.db")) }},
 		server("postgres", testenv.Postgres),
 		server("redis", testenv.Redis),
+		server("mongodb", testenv.Mongo),
 	}
 }
 
@@ -289,6 +290,9 @@ func TestCopyToABackendThatStops(t *testing.T) {
 	t.Parallel()
 	for _, b := range backends() {
 		t.Run(b.name, func(t *testing.T) {
+			if b.name == "mongodb" && testing.Short() {
+				t.Skip("the many stores that this makes take FerretDB minutes; run it without -short")
+			}
 			t.Parallel()
 			from, before := backends()[0].open(t), backends()[0].open(t)
 			for i, id := range []string{"older", "new", "large"} {

@@ -52,6 +52,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		err:   stderr,
 		width: terminalWidth(stdout),
 	}
+	a.interactive = a.width > 0 && terminalWidth(stdin) > 0
 	if a.width > 0 {
 		stdout = &terminalWriter{w: stdout}
 	}

@@ -16,6 +16,8 @@ type app struct {
 	err   io.Writer
 	width int // of the terminal that out is; 0: it is none
 
+	interactive bool // somebody types what in has, and reads what out gets
+
 	started bool // the command line is in order; what fails now is the work
 
 	storeFlag string
@@ -126,7 +128,7 @@ func (a *app) rootCmd() *cobra.Command {
 		a.statusCmd("resume", "Take messages again", sessionstore.StatusActive),
 		a.statusCmd("close", "Refuse messages for good", sessionstore.StatusClosed),
 		a.forkCmd(), a.rmCmd())
-	add(groupMessages, a.appendCmd(), a.showCmd(), a.chatMessagesCmd(), a.rewindCmd(), a.clearCmd())
+	add(groupMessages, a.chatCmd(), a.appendCmd(), a.showCmd(), a.chatMessagesCmd(), a.rewindCmd(), a.clearCmd())
 	add(groupStore, a.importCmd(), a.exportCmd(), a.copyCmd(), a.verifyCmd(), a.purgeCmd(), a.migrateCmd(), a.compactCmd(), a.backupCmd())
 	return root
 }

@@ -110,9 +110,10 @@ func fit(s string, width int) string {
 	return cells.Truncate(s, width, "…")
 }
 
-// terminalWidth returns the width of the terminal that w is, or 0 if it is none.
-func terminalWidth(w io.Writer) int {
-	f, ok := w.(*os.File)
+// terminalWidth returns the width of the terminal that an input or output is, or 0 if it
+// is none.
+func terminalWidth(stream any) int {
+	f, ok := stream.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return 0
 	}
