@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/url"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -23,6 +24,7 @@ import (
 	"github.com/sessionstore/sessionstore/internal/chatcheck"
 	"github.com/sessionstore/sessionstore/internal/testenv"
 	"github.com/sessionstore/sessionstore/memory"
+	_ "github.com/sessionstore/sessionstore/mongo"
 	"github.com/sessionstore/sessionstore/postgres"
 	"github.com/sessionstore/sessionstore/redis"
 )
@@ -170,6 +172,21 @@ var backends = map[string]func(testing.TB) sessionstore.SessionStore{
 		if err != nil {
 			tb.Fatalf("redis.New: got %v, want nil", err)
 		}
+		return store
+	},
+	"mongo": func(tb testing.TB) sessionstore.SessionStore {
+		u, err := url.Parse(testenv.Mongo(tb))
+		if err != nil {
+			tb.Fatal("the URL of the MongoDB server is none")
+		}
+		query := u.Query()
+		query.Set("namespace", tb.Name()+time.Now().String())
+		u.RawQuery = query.Encode()
+		store, err := sessionstore.Open(tb.Context(), u.String())
+		if err != nil {
+			tb.Fatalf("mongo: got %v, want nil", err)
+		}
+		tb.Cleanup(func() { store.Close() })
 		return store
 	},
 }
