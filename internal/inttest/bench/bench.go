@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/sessionstore/sessionstore/internal/testenv"
 )
 
 // Config says what is measured. The zero value is everything, thoroughly.
@@ -85,7 +87,7 @@ func (be backend) run(ctx context.Context, cfg Config) (Result, error) {
 	dsn := ""
 	if be.server != nil {
 		var err error
-		if dsn, r.Missing, err = find(be.server); r.Missing != nil || err != nil {
+		if dsn, r.Missing, err = testenv.Find(be.server); r.Missing != nil || err != nil {
 			return r, err
 		}
 	}

@@ -107,6 +107,7 @@ func rules(suite *result, name string) (string, error) {
 		case "pass":
 			kept++
 		case "fail":
+			fmt.Fprintf(os.Stderr, "backendtable: %s does not keep the rule %s\n", name, rule.ID)
 		default:
 			return "", fmt.Errorf("%s: the rule %s was not tested, but %q: is there a server?", name, rule.ID, got)
 		}

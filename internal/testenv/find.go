@@ -1,4 +1,4 @@
-package bench
+package testenv
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// asker stands for the test that package testenv wants to be asked by. It has what
-// testenv calls; the rest of the interface is nil.
+// asker stands for the test that asks for a server. It has what this package calls; the
+// rest of the interface is nil.
 type asker struct {
 	testing.TB
 	skipped, failed error
@@ -21,8 +21,9 @@ func (a *asker) Skipf(f string, v ...any)  { a.Skip(fmt.Sprintf(f, v...)) }
 func (a *asker) Fatal(args ...any)         { a.failed = errors.New(fmt.Sprint(args...)); runtime.Goexit() }
 func (a *asker) Fatalf(f string, v ...any) { a.Fatal(fmt.Sprintf(f, v...)) }
 
-// find returns the DSN of a server that runs, or says what is missing.
-func find(server func(testing.TB) string) (dsn string, missing, err error) {
+// Find asks for a server (Postgres, Redis, Mongo) in a program that is no test. It returns
+// the DSN of one that runs, or says what is missing.
+func Find(server func(testing.TB) string) (dsn string, missing, err error) {
 	a := &asker{}
 	done := make(chan struct{})
 	go func() {
