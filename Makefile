@@ -111,6 +111,10 @@ fuzz: ## fuzz every parser, FUZZTIME (default 60s) each
 bench: servers ## the stores against programs by hand, with the goals; bin/bench.txt is for benchstat (BENCHFLAGS=-quick: less exact)
 	@cd internal/inttest && GOWORK=off go run ./cmd/bench -o $(CURDIR)/bin/bench.txt $(BENCHFLAGS)
 
+.PHONY: load
+load: servers ## fill PostgreSQL and Redis, and compare calls with those at a hundredth of the size (LOADFLAGS='-sessions 1000000 -messages 10000000', or -soak 20m)
+	@cd internal/inttest && GOWORK=off go run ./cmd/load $(LOADFLAGS)
+
 .PHONY: peers
 peers: servers ## this library beside others on the same servers: what a call takes, what becomes of concurrent appends
 	@cd internal/peers && GOWORK=off go run . $(PEERSFLAGS)

@@ -5,5 +5,6 @@
 //	ferret, mongoproxy, cmd/mongoserver  a stand-in for MongoDB
 //	containers, cmd/withservers          the servers as containers, each version of them
 //	bench, cmd/bench                     the stores against the raw drivers
+//	load, cmd/load                       large stores, and long runs
 //	cmd/backendtable                     the README's table of the backends
 package inttest
