@@ -80,7 +80,7 @@ var answers = map[string]error{
 func (s *Store) run(ctx context.Context, script *goredis.Script, keys []string, args ...any) ([]any, error) {
 	v, err := script.Run(ctx, s.client, keys, args...).Slice()
 	if err != nil {
-		return nil, heeded(ctx, err)
+		return nil, s.failed(ctx, err)
 	}
 	if len(v) == 0 {
 		return nil, errDamaged

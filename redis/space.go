@@ -26,7 +26,7 @@ func (s *Store) open(ctx context.Context) (*space, error) {
 	}
 	v, err := openScript.Run(ctx, s.client, []string{s.names.meta()}, format, shards).StringSlice()
 	if err != nil {
-		return nil, heeded(ctx, err)
+		return nil, s.failed(ctx, err)
 	}
 	if len(v) != 2 {
 		return nil, errDamaged
@@ -97,7 +97,7 @@ func (s *Store) tx(ctx context.Context, f func(p goredis.Pipeliner)) error {
 	p := s.client.TxPipeline()
 	f(p)
 	_, err := p.Exec(ctx)
-	return heeded(ctx, err)
+	return s.failed(ctx, err)
 }
 
 // pipe runs reads of one shard that need not be of one moment. A client of one server, or of
@@ -109,7 +109,7 @@ func (s *Store) pipe(ctx context.Context, f func(p goredis.Pipeliner)) error {
 	p := s.client.Pipeline()
 	f(p)
 	_, err := p.Exec(ctx)
-	return heeded(ctx, err)
+	return s.failed(ctx, err)
 }
 
 // eachShard calls f for each shard, at the same time if there are more than one, and
