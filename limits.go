@@ -23,7 +23,7 @@ const (
 	MaxIDBytes        = 255      // of a session or message id, user or agent name, or namespace
 	MaxNameBytes      = 4 << 10  // of Message.Name, ToolCallID and a tool call's id, type and name
 	MaxDepth          = 100      // of nesting in one JSON value
-	MaxSeq            = 1 << 53  // of the LastSeq and Version that a restore may set: exact in every JSON reader
+	MaxSeq            = 1 << 52  // of the LastSeq and Version that a restore may set: what follows is exact in float64, too
 
 	DefaultSessions = 100  // SessionQuery.Limit when 0
 	MaxSessions     = 1000 // SessionQuery.Limit at most

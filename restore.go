@@ -38,10 +38,10 @@ func NewRestoration(s Session) (*Restoration, error) {
 		return nil, invalid("updated_at", "must not be zero")
 	}
 	if out.Version < 1 || out.Version > MaxSeq {
-		return nil, invalid("version", "is %d, not within 1 to 1<<53", out.Version)
+		return nil, invalid("version", "is %d, not within 1 to %d", out.Version, int64(MaxSeq))
 	}
 	if out.LastSeq > MaxSeq {
-		return nil, invalid("last_seq", "is %d, more than 1<<53", out.LastSeq)
+		return nil, invalid("last_seq", "is %d, at most %d can be restored", out.LastSeq, int64(MaxSeq))
 	}
 	if out.MessageCount < 0 || out.LastSeq < out.MessageCount {
 		return nil, invalid("message_count", "is %d with last_seq %d", out.MessageCount, out.LastSeq)

@@ -42,9 +42,13 @@
 //
 // A driver sends a command again when it has lost the reply. That counts once: an append
 // by its messages' ids, a create, fork or restore by a name that the call gives the
-// session, an update or truncate by a token that the session keeps among its last eight.
-// Only a delete may say ErrSessionNotFound although it was the one that removed the
-// session.
+// session, an update or truncate by a token that the session keeps among its last eight,
+// which then returns the session as it is by that time. Only a delete may say
+// ErrSessionNotFound although it was the one that removed the session. And a write that
+// somebody undid before it was sent again takes place anew: an append whose messages were
+// truncated, or any write whose session was deleted, and created again. With the client's
+// MaxRetries at -1 nothing is sent again: then such a call returns the connection's error,
+// its outcome is unknown, and every history is linearizable.
 //
 // Expiry is judged by Options.Now, read just before a script is sent, and never by the
 // server's clock. No key has a TTL.
@@ -105,8 +109,7 @@
 //
 // One zset for all lists, rather than one a user, lets a script name each key that it
 // touches beforehand, as Redis asks: it cannot know a session's user before it has read
-// it. Seqs are scores, and so exact only up to 2^53: RestoreSession takes a LastSeq up to
-// 2^52.
+// it. Seqs are scores, and so exact only up to 2^53, twice what a restore may begin with.
 //
 // In a cluster, a call on a slot that is just being moved may fail with TRYAGAIN; it has
 // changed nothing then. The ring of go-redis is not supported: it moves keys to other

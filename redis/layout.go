@@ -17,10 +17,6 @@ const format = "1"
 // prefix begins every key.
 const prefix = "sessionstore:"
 
-// maxSeq is the greatest LastSeq that a restored session may have. Seqs are scores, which
-// are exact up to 2^53; this leaves as many again to be appended.
-const maxSeq = 1 << 52
-
 // names makes the keys of a namespace.
 type names struct{ namespace string } // escaped
 

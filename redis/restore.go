@@ -26,7 +26,7 @@ const (
 // 4 MiB is written by one script; a larger one batch by batch to keys that no method looks
 // at, and a last script makes them the session's. What a crash leaves there PurgeExpired
 // removes after an hour, so a larger history's iterator must give each next 1,000 messages
-// or 4 MiB within that time. A LastSeq above 2^52 is ErrInvalid.
+// or 4 MiB within that time.
 func (s *Store) RestoreSession(ctx context.Context, in sessionstore.Session, messages iter.Seq2[sessionstore.Message, error]) (_ sessionstore.Session, err error) {
 	defer wrap(&err, "restore", in.ID)
 	if err := s.scope.Enter(ctx); err != nil {
@@ -39,9 +39,6 @@ func (s *Store) RestoreSession(ctx context.Context, in sessionstore.Session, mes
 	rules, err := sessionstore.NewRestoration(in)
 	if err != nil {
 		return sessionstore.Session{}, err
-	}
-	if in.LastSeq > maxSeq {
-		return sessionstore.Session{}, invalid("last_seq", "is %d, at most %d can be kept", in.LastSeq, int64(maxSeq))
 	}
 	sp, err := s.open(ctx)
 	if err != nil {

@@ -60,7 +60,7 @@ func fromURL(rawURL string) (goredis.UniversalClient, *Options, error) {
 		}
 	}
 	if v := query.Get("migrate"); query.Has("migrate") && v != "off" {
-		return nil, nil, invalid("migrate", "is %.20q, only off is known", v)
+		return nil, nil, invalid("migrate", "takes off and nothing else")
 	}
 	// The wait for a lock, and migrations, are for other backends' URLs.
 	for _, own := range []string{"namespace", "shards", "timeout", "migrate"} {

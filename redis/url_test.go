@@ -71,6 +71,7 @@ func TestCredentials(t *testing.T) {
 		"redis://127.0.0.1:1?db=S3cret&pool_size=S3cret",
 		"redis://127.0.0.1:1?read_timeout=S3cret",
 		"redis://127.0.0.1:1?migrate=off&shards=S3cret",
+		"redis://127.0.0.1:1?migrate=S3cret",
 		"redis://user:S3cret@",
 		"redis:S3cret@127.0.0.1",
 		"redis+cluster://user:S3cret@127.0.0.1:1",
