@@ -120,6 +120,10 @@
 // until they are complete. Neither has a place, so no list meets it. A head or database of
 // a later format is ErrSchemaTooNew, and never written to.
 //
+// A create over a session that has expired removes that first and then inserts its own: two
+// steps. In between the id is free, which is also what everybody else sees of it, unless
+// their clocks say that it has not yet expired.
+//
 // # Sharding
 //
 // Heads are found by _id and blocks by session, except by lists and purges:

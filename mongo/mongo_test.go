@@ -140,3 +140,28 @@ func TestConformance(t *testing.T) {
 	b.Child = []string{serverVar + "=" + testenv.Mongo(t), childVar + "=1"}
 	storetest.Run(t, b)
 }
+
+// TestCreateOverExpired is that a session which takes the id of one that has expired begins
+// when it appears, not when the call began to remove the other.
+func TestCreateOverExpired(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, "", nil)
+	f.create(t, sessionstore.Session{ID: "s", TTL: time.Minute})
+	var read time.Time // by the store
+	s, err := mongo.New(f.db, &mongo.Options{Now: func() time.Time {
+		if read.IsZero() {
+			read = f.now
+		}
+		read = read.Add(time.Hour)
+		return read
+	}})
+	if err != nil {
+		t.Fatalf("New: got %v, want nil", err)
+	}
+	t.Cleanup(func() { s.Close() })
+	got, err := s.CreateSession(t.Context(), sessionstore.Session{ID: "s"})
+	if err != nil || !got.UpdatedAt.Equal(read) || !got.CreatedAt.Equal(read) {
+		t.Errorf("CreateSession over one that has expired: got created_at %v, updated_at %v, %v, want %v, what the clock said last",
+			got.CreatedAt, got.UpdatedAt, err, read)
+	}
+}

@@ -22,53 +22,66 @@ func (s *Store) CreateSession(ctx context.Context, in sessionstore.Session) (_ s
 	if in, err = in.Prepare(); err != nil {
 		return sessionstore.Session{}, err
 	}
-	out, err := in.Create(s.clock())
-	if err != nil {
-		return sessionstore.Session{}, err
+	for {
+		out, err := in.Create(s.clock())
+		if err != nil {
+			return sessionstore.Session{}, err
+		}
+		h, err := s.newHead(out)
+		if err != nil {
+			return sessionstore.Session{}, err
+		}
+		// Removing what has expired takes time: the session's own begins after that.
+		switch err = s.tryPut(ctx, h); {
+		case err == nil:
+			return out, nil
+		case !errors.Is(err, errMoved):
+			return sessionstore.Session{}, err
+		}
 	}
-	h, err := s.newHead(out)
-	if err != nil {
-		return sessionstore.Session{}, err
-	}
-	if err := s.put(ctx, h); err != nil {
-		return sessionstore.Session{}, err
-	}
-	return out, nil
 }
 
 // put makes a session appear that needs no blocks.
 func (s *Store) put(ctx context.Context, h *head) error {
 	for {
-		_, err := s.heads.InsertOne(ctx, h)
-		if err == nil {
-			s.shared.ttls.learn(h.Key, h.TTL)
-			return nil
-		}
-		if !driver.IsDuplicateKeyError(err) {
-			return heeded(ctx, err)
-		}
-		there, err := s.vacate(ctx, h.Key)
-		if err != nil {
+		if err := s.tryPut(ctx, h); !errors.Is(err, errMoved) {
 			return err
 		}
-		switch {
-		case there == nil:
-			continue
-		case there.Gen == h.Gen:
-			return nil // the driver sent it again, because the reply was lost
-		case there.Status != statusStaging:
-			return sessionstore.ErrSessionExists
-		}
-		// Who was staging finds the id in use.
-		res, err := s.heads.ReplaceOne(ctx, bson.D{{Key: "_id", Value: h.Key}, {Key: "status", Value: statusStaging}}, h)
-		if err != nil {
-			return heeded(ctx, err)
-		}
-		if res.MatchedCount > 0 {
-			s.shared.ttls.learn(h.Key, h.TTL)
-			return nil
-		}
 	}
+}
+
+// tryPut is put, but errMoved if something was at the id, and is not any more.
+func (s *Store) tryPut(ctx context.Context, h *head) error {
+	_, err := s.heads.InsertOne(ctx, h)
+	if err == nil {
+		s.shared.ttls.learn(h.Key, h.TTL)
+		return nil
+	}
+	if !driver.IsDuplicateKeyError(err) {
+		return heeded(ctx, err)
+	}
+	there, err := s.vacate(ctx, h.Key)
+	if err != nil {
+		return err
+	}
+	switch {
+	case there == nil:
+		return errMoved
+	case there.Gen == h.Gen:
+		return nil // the driver sent it again, because the reply was lost
+	case there.Status != statusStaging:
+		return sessionstore.ErrSessionExists
+	}
+	// Who was staging finds the id in use.
+	res, err := s.heads.ReplaceOne(ctx, bson.D{{Key: "_id", Value: h.Key}, {Key: "status", Value: statusStaging}}, h)
+	if err != nil {
+		return heeded(ctx, err)
+	}
+	if res.MatchedCount == 0 {
+		return errMoved
+	}
+	s.shared.ttls.learn(h.Key, h.TTL)
+	return nil
 }
 
 // vacate removes what is left of a session that was deleted or has expired, and returns
