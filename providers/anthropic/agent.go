@@ -12,7 +12,8 @@ import (
 
 	"github.com/sessionstore/sessionstore"
 	"github.com/sessionstore/sessionstore/agent"
-	"github.com/sessionstore/sessionstore/providers/internal/wire"
+	"github.com/sessionstore/sessionstore/internal/wire"
+	"github.com/sessionstore/sessionstore/internal/wire/claude"
 )
 
 // DefaultMaxTokens bounds an answer where neither the request nor the agent does: the API
@@ -164,14 +165,14 @@ func (s *streamed) add(e sdk.MessageStreamEventUnion) ([]agent.Event, error) {
 	case "content_block_stop":
 		o := wire.Parse([]byte(s.answer.Content[e.Index].RawJSON()))
 		if index, ok := s.calls[e.Index]; ok {
-			call := blockCall(o)
+			call := claude.BlockCall(o)
 			call.Arguments = arguments(call, s.inputs[index])
 			return []agent.Event{agent.ToolCallDone{Index: index, Call: call}}, nil
 		}
 		if o.String("type") == "text" {
 			return nil, nil // streamed as text; its citations come with Finish
 		}
-		part, err := blockPart(o)
+		part, err := claude.BlockPart(o)
 		if err != nil {
 			return nil, err
 		}

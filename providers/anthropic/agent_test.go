@@ -16,11 +16,11 @@ import (
 
 	"github.com/sessionstore/sessionstore"
 	"github.com/sessionstore/sessionstore/agent"
+	"github.com/sessionstore/sessionstore/internal/stories"
 	"github.com/sessionstore/sessionstore/internal/wirecheck"
 	"github.com/sessionstore/sessionstore/memory"
 	"github.com/sessionstore/sessionstore/providers/anthropic"
 	"github.com/sessionstore/sessionstore/providers/internal/fakeapi"
-	"github.com/sessionstore/sessionstore/providers/internal/stories"
 )
 
 const key = "sk-ant-secret-0123456789"

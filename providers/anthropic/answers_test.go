@@ -8,8 +8,8 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go/v2"
 
 	"github.com/sessionstore/sessionstore"
+	"github.com/sessionstore/sessionstore/internal/stories"
 	"github.com/sessionstore/sessionstore/providers/anthropic"
-	"github.com/sessionstore/sessionstore/providers/internal/stories"
 )
 
 // Field reports C32 and C34: the blocks of an answer go back as they came, in their order

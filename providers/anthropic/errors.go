@@ -13,7 +13,7 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go/v2"
 	"github.com/anthropics/anthropic-sdk-go/v2/option"
 
-	"github.com/sessionstore/sessionstore/providers/internal/wire"
+	"github.com/sessionstore/sessionstore/providers/internal/failures"
 )
 
 // Error is what the server said instead of an answer. Its text has no API key, even if
@@ -50,7 +50,7 @@ func (e *Error) Unwrap() error { return e.err }
 type call struct {
 	options  []option.RequestOption
 	response *http.Response
-	secrets  wire.Secrets
+	secrets  failures.Secrets
 }
 
 func newCall(options []option.RequestOption) *call {
@@ -94,7 +94,7 @@ func (c *call) apiError(said *sdk.Error) *Error {
 		Message: c.secrets.Clean(said.Message), RequestID: said.RequestID,
 	}
 	if said.Response != nil {
-		e.RetryAfter = wire.RetryAfter(said.Response.Header, time.Now())
+		e.RetryAfter = failures.RetryAfter(said.Response.Header, time.Now())
 	}
 	if e.Message == "" { // a proxy, or a server that is compatible only in part
 		e.Message = c.secrets.Clean(strings.TrimSpace(said.RawJSON()))

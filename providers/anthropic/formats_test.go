@@ -7,9 +7,9 @@ import (
 	sdk "github.com/anthropics/anthropic-sdk-go/v2"
 
 	"github.com/sessionstore/sessionstore"
+	"github.com/sessionstore/sessionstore/internal/stories"
 	"github.com/sessionstore/sessionstore/internal/wirecheck"
 	"github.com/sessionstore/sessionstore/providers/anthropic"
-	"github.com/sessionstore/sessionstore/providers/internal/stories"
 )
 
 // wireJSON returns the JSON of what is sent, as the SDK writes it.

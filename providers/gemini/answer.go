@@ -11,7 +11,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/sessionstore/sessionstore"
-	"github.com/sessionstore/sessionstore/providers/internal/wire"
+	"github.com/sessionstore/sessionstore/internal/wire"
 )
 
 // partType is the type of a stored part that only this API understands; its key "part"

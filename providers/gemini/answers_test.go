@@ -8,9 +8,9 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/sessionstore/sessionstore"
+	"github.com/sessionstore/sessionstore/internal/stories"
 	"github.com/sessionstore/sessionstore/internal/wirecheck"
 	"github.com/sessionstore/sessionstore/providers/gemini"
-	"github.com/sessionstore/sessionstore/providers/internal/stories"
 )
 
 func response(t *testing.T, parts string) *genai.GenerateContentResponse {

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/sessionstore/sessionstore"
-	"github.com/sessionstore/sessionstore/providers/internal/wire"
+	"github.com/sessionstore/sessionstore/internal/wire"
 )
 
 // maxName is the greatest number of bytes of a function's name.

@@ -7,9 +7,9 @@ import (
 	"google.golang.org/genai"
 
 	"github.com/sessionstore/sessionstore"
+	"github.com/sessionstore/sessionstore/internal/stories"
 	"github.com/sessionstore/sessionstore/internal/wirecheck"
 	"github.com/sessionstore/sessionstore/providers/gemini"
-	"github.com/sessionstore/sessionstore/providers/internal/stories"
 )
 
 // wireJSON returns the JSON of what is sent, under the API's keys.

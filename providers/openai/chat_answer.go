@@ -8,7 +8,7 @@ import (
 	sdk "github.com/openai/openai-go/v3"
 
 	"github.com/sessionstore/sessionstore"
-	"github.com/sessionstore/sessionstore/providers/internal/wire"
+	"github.com/sessionstore/sessionstore/internal/wire"
 )
 
 // ChatMessage returns the answer of a Chat Completions request as the message to store.

@@ -14,7 +14,8 @@ import (
 	"github.com/openai/openai-go/v3/option"
 	"github.com/openai/openai-go/v3/packages/ssestream"
 
-	"github.com/sessionstore/sessionstore/providers/internal/wire"
+	"github.com/sessionstore/sessionstore/internal/wire"
+	"github.com/sessionstore/sessionstore/providers/internal/failures"
 )
 
 // Error is what the server said instead of an answer. Its text has no API key, even if
@@ -52,7 +53,7 @@ func (e *Error) Unwrap() error { return e.err }
 type call struct {
 	options  []option.RequestOption
 	response *http.Response
-	secrets  wire.Secrets
+	secrets  failures.Secrets
 }
 
 func newCall(options []option.RequestOption) *call {
@@ -97,7 +98,7 @@ func (c *call) apiError(said *sdk.Error) *Error {
 	e := &Error{Status: said.StatusCode, Code: c.secrets.Clean(said.Code), Type: c.secrets.Clean(said.Type), Message: c.secrets.Clean(said.Message)}
 	if said.Response != nil {
 		e.RequestID = said.Response.Header.Get("X-Request-Id")
-		e.RetryAfter = wire.RetryAfter(said.Response.Header, time.Now())
+		e.RetryAfter = failures.RetryAfter(said.Response.Header, time.Now())
 	}
 	if e.Message == "" { // servers that are compatible only in part
 		if _, body, ok := strings.Cut(string(said.DumpResponse(true)), "\r\n\r\n"); ok {

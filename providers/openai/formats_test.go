@@ -8,8 +8,8 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/sessionstore/sessionstore"
+	"github.com/sessionstore/sessionstore/internal/stories"
 	"github.com/sessionstore/sessionstore/internal/wirecheck"
-	"github.com/sessionstore/sessionstore/providers/internal/stories"
 	"github.com/sessionstore/sessionstore/providers/openai"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"github.com/openai/openai-go/v3/packages/param"
 
-	"github.com/sessionstore/sessionstore/providers/internal/wire"
+	"github.com/sessionstore/sessionstore/internal/wire"
 )
 
 // typed returns the SDK's value for raw: with its fields set where they can say all that

@@ -1,13 +1,13 @@
 package openai
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/openai/openai-go/v3/responses"
 
 	"github.com/sessionstore/sessionstore"
-	"github.com/sessionstore/sessionstore/providers/internal/wire"
+	"github.com/sessionstore/sessionstore/internal/wire"
+	wireresponses "github.com/sessionstore/sessionstore/internal/wire/responses"
 )
 
 // ResponseMessage returns the answer of a Responses request as one message to store.
@@ -23,66 +23,9 @@ func ResponseMessage(r responses.Response) (sessionstore.Message, error) {
 		if o == nil {
 			return sessionstore.Message{}, fmt.Errorf("openai: output item %d: %w", i, wire.Invalid("output", "was not decoded from JSON"))
 		}
-		if err := addItem(&a, o); err != nil {
+		if err := wireresponses.AddItem(&a, o); err != nil {
 			return sessionstore.Message{}, fmt.Errorf("openai: output item %d: %w", i, err)
 		}
 	}
 	return a.Message(), nil
-}
-
-func addItem(a *wire.Answer, o wire.Object) error {
-	switch o.String("type") {
-	case "message":
-		var content []json.RawMessage
-		if err := json.Unmarshal(o.Get("content"), &content); err != nil {
-			return wire.Invalid("content", "is no list")
-		}
-		for _, raw := range content {
-			p, err := answerPart(wire.Parse(raw), o.String("phase")).Part()
-			if err != nil {
-				return err
-			}
-			a.Part(p)
-		}
-		return nil
-	case "function_call":
-		a.Call(itemCall(o, "function", "arguments"))
-		return nil
-	case "custom_tool_call":
-		a.Call(itemCall(o, "custom", "input"))
-		return nil
-	}
-	p, err := sessionstore.ParsePart(o.Raw())
-	if err == nil {
-		a.Part(p)
-	}
-	return err
-}
-
-// answerPart returns a text of an answer as a text part, with its annotations if there
-// are any and with the phase of its message. Anything else is kept as it is.
-func answerPart(c wire.Object, phase string) wire.Object {
-	if c.String("type") == "output_text" {
-		c = c.Without().SetString("type", "text")
-		for _, k := range []string{"annotations", "logprobs"} {
-			if string(c.Get(k)) == "[]" {
-				c = c.Without(k)
-			}
-		}
-	}
-	if phase != "" {
-		c = c.SetString("phase", phase)
-	}
-	return c
-}
-
-func itemCall(o wire.Object, kind, text string) sessionstore.ToolCall {
-	c := sessionstore.ToolCall{ID: o.String("call_id"), Type: kind, Name: o.String("name"), Arguments: o.String(text)}
-	for _, m := range o.Without("type", "call_id", "name", text, "id", "status") {
-		if c.Extra == nil {
-			c.Extra = make(map[string]json.RawMessage)
-		}
-		c.Extra[m.Key] = m.Value
-	}
-	return c
 }

@@ -136,7 +136,7 @@ func (m *Media) locate(s string) error {
 		if err != nil || u.Host == "" {
 			return malformed("has a URL without a host")
 		}
-		m.URL = s
+		m.URL = strings.ToLower(scheme) + ":" + rest
 		return nil
 	}
 	return malformed("has a URL that is neither http, https nor data")
@@ -210,4 +210,24 @@ func (m Media) Note() string {
 		what += " (" + string(Quote(m.Name)) + ")"
 	}
 	return "[" + what + " was left out: it cannot be sent to this model.]"
+}
+
+// ImageTypes are the media types of images that models take.
+var ImageTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
+
+// Location returns the URL, or the data as one.
+func (m Media) Location() string {
+	if m.URL != "" {
+		return m.URL
+	}
+	return m.DataURL()
+}
+
+// FileName returns the name, or one made of the media type, for an API that wants one.
+func (m Media) FileName() string {
+	if m.Name != "" {
+		return m.Name
+	}
+	_, sub, _ := strings.Cut(m.MIME, "/")
+	return "file." + sub
 }

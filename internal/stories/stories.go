@@ -1,5 +1,5 @@
 // Package stories generates histories as agents of any provider leave them behind, for
-// the property tests of the provider modules.
+// the property tests of what sends them: the provider modules and the exporters.
 package stories
 
 import (

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/sessionstore/sessionstore"
-	"github.com/sessionstore/sessionstore/providers/internal/stories"
-	"github.com/sessionstore/sessionstore/providers/internal/wire"
+	"github.com/sessionstore/sessionstore/internal/stories"
+	"github.com/sessionstore/sessionstore/internal/wire"
 )
 
 const png = stories.PNG
@@ -21,7 +21,7 @@ func TestImageURLs(t *testing.T) {
 	}{
 		{"https://example.com/a.png", wire.Media{Kind: wire.Image, URL: "https://example.com/a.png"}},
 		{"http://example.com/a?b=data:image/png;base64,xx", wire.Media{Kind: wire.Image, URL: "http://example.com/a?b=data:image/png;base64,xx"}},
-		{"HTTPS://EXAMPLE.COM/A", wire.Media{Kind: wire.Image, URL: "HTTPS://EXAMPLE.COM/A"}},
+		{"HTTPS://EXAMPLE.COM/A", wire.Media{Kind: wire.Image, URL: "https://EXAMPLE.COM/A"}},
 		{"data:image/png;base64," + png, wire.Media{Kind: wire.Image, MIME: "image/png", Data: png}},
 		{"DATA:IMAGE/PNG;BASE64," + png, wire.Media{Kind: wire.Image, MIME: "image/png", Data: png}},
 		{"data:image/jpg;base64," + png, wire.Media{Kind: wire.Image, MIME: "image/jpeg", Data: png}},

@@ -12,7 +12,8 @@ import (
 	"github.com/sessionstore/sessionstore"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
+// Update is whether a test writes its golden files anew.
+var Update = flag.Bool("update", false, "write the golden files")
 
 // Golden compares the request that wire makes of each of the Cases with a file in dir,
 // and checks it against the API's rules.
@@ -29,7 +30,7 @@ func Golden(t *testing.T, dir string, wire func(sessionstore.Prompt) ([]byte, er
 			}
 			got := indent(t, raw)
 			file := filepath.Join(dir, c.Name+".json")
-			if *update {
+			if *Update {
 				if err := os.WriteFile(file, got, 0o644); err != nil {
 					t.Fatal(err)
 				}

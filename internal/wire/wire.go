@@ -1,17 +1,14 @@
-// Package wire is what the provider modules share: the parts and calls of a message in
-// their order, attachments in whatever provider's shape they were stored, and the ids
-// that a request gives to tool calls. It knows no SDK.
+// Package wire is what the requests to all providers share: the parts and calls of a message
+// in their order, attachments in whatever provider's shape they were stored, and the ids
+// that a request gives to tool calls. The packages below it make the JSON of one API each.
+// None knows an SDK.
 package wire
 
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
-	"strconv"
 	"strings"
-	"time"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/sessionstore/sessionstore"
 )
@@ -32,7 +29,7 @@ func Parse(raw []byte) Object {
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
 		return nil
 	}
-	var o Object
+	o := Object{}
 	for d.More() {
 		t, err := d.Token()
 		if err != nil {
@@ -221,31 +218,4 @@ func List(objects []Object) json.RawMessage {
 // IsTurn reports whether m is part of the conversation, not instructions for it.
 func IsTurn(m sessionstore.Message) bool {
 	return m.Role != sessionstore.RoleSystem && m.Role != sessionstore.RoleDeveloper
-}
-
-// Clip returns the first so many bytes of s, or a few less, never part of a rune.
-func Clip(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit] + "…"
-}
-
-// RetryAfter returns how long a server asks to wait: by retry-after-ms, or by Retry-After
-// in seconds or as a date. 0 where it does not say.
-func RetryAfter(h http.Header, now time.Time) time.Duration {
-	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil && ms > 0 && ms < 1e12 {
-		return time.Duration(ms * float64(time.Millisecond))
-	}
-	after := h.Get("Retry-After")
-	if s, err := strconv.ParseFloat(after, 64); err == nil && s > 0 && s < 1e9 {
-		return time.Duration(s * float64(time.Second))
-	}
-	if at, err := http.ParseTime(after); err == nil {
-		return max(at.Sub(now), 0)
-	}
-	return 0
 }

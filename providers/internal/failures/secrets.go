@@ -1,8 +1,9 @@
-package wire
+package failures
 
 import (
 	"net/http"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxShown is how much of a server's text is shown, in bytes.
@@ -54,4 +55,15 @@ func (s *Secrets) In(err error) bool {
 		}
 	}
 	return false
+}
+
+// Clip returns the first so many bytes of s, or a few less, never part of a rune.
+func Clip(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit] + "…"
 }

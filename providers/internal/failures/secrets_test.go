@@ -1,4 +1,4 @@
-package wire_test
+package failures_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sessionstore/sessionstore/providers/internal/wire"
+	"github.com/sessionstore/sessionstore/providers/internal/failures"
 )
 
 func TestSecrets(t *testing.T) {
@@ -15,7 +15,7 @@ func TestSecrets(t *testing.T) {
 	r := httptest.NewRequest(http.MethodPost, "https://user:pass-word@api.test/v1?key=in-the-url&n=1", nil)
 	r.Header.Set("Authorization", "Bearer sk-bearer")
 	r.Header.Set("X-Api-Key", "sk-plain")
-	var s wire.Secrets
+	var s failures.Secrets
 	s.Note(r)
 	for _, secret := range []string{"sk-bearer", "sk-plain", "pass-word", "in-the-url"} {
 		if got, want := s.Clean("bad "+secret+"!"), "bad [hidden]!"; got != want {
