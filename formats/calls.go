@@ -2,6 +2,7 @@ package formats
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 
 	"github.com/sessionstore/sessionstore"
@@ -25,6 +26,14 @@ func (c *calls) call() string {
 	id := "call_" + strconv.Itoa(c.n)
 	c.pending = append(c.pending, id)
 	return id
+}
+
+// named adds a call of the group that has an id of its own.
+func (c *calls) named(id string) { c.pending = append(c.pending, id) }
+
+// answered says that a call has its result.
+func (c *calls) answered(id string) {
+	c.pending = slices.DeleteFunc(c.pending, func(p string) bool { return p == id })
 }
 
 // result returns the id of the call that the next result answers: the first one of the

@@ -11,14 +11,25 @@ type messageSeq = iter.Seq2[sessionstore.Message, error]
 
 // conversation is what a format makes of a record, or of several that belong together.
 type conversation struct {
-	line, index int64 // of its record, for errors
+	line, index int64  // of its record, for errors
+	file        string // of an archive, for errors; "" otherwise
 
-	// session with an empty ID gets one derived from the record. Its counters and
-	// Version are set by the importer.
+	// session with an empty ID gets one derived from name, branch or record. Its counters
+	// and Version are set by the importer.
 	session sessionstore.Session
 	given   sessionstore.Session // session as the file has it; set by the importer
-	derived bool                 // set by the importer when it made the id
+	derived bool                 // set by the importer when it made the id from record
 	record  string               // the JSON that the id is derived from, until that is done
+
+	// name is the id of the conversation where the file comes from, which is no session id
+	// yet: two users can have the same.
+	name string
+
+	// branch is not empty if this is a branch of the last conversation before it that is
+	// none. It tells the branches of one apart.
+	branch string
+
+	branches int64 // others of the record that are left out
 
 	// messages can be ranged over more than once. What they lack (ids, times) the
 	// importer fills in. An error that they yield ends the import.
@@ -45,6 +56,7 @@ type decoder func(text string, b *builder) error
 // next one comes, so that what belongs to it can be added until then.
 type builder struct {
 	session sessionstore.Session
+	name    string // as in conversation
 	calls   calls
 
 	last  sessionstore.Message
@@ -80,7 +92,7 @@ func (decode decoder) run(text string, s *spool) (conversation, error) {
 		return conversation{}, err
 	}
 	messages, err := s.all()
-	return conversation{session: b.session, record: text, messages: messages, count: b.count, size: len(text)}, err
+	return conversation{session: b.session, name: b.name, record: text, messages: messages, count: b.count, size: len(text)}, err
 }
 
 // extraUnder returns an Extra that has the object raw under one key, or nil.

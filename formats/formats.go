@@ -23,8 +23,20 @@ type Options struct {
 	// AgentName is the agent of sessions whose record names none.
 	AgentName string
 
-	// OnError is called for each record that could not be imported, not always in the
-	// order of the file. Like OnProgress it runs on the goroutine that called Import.
+	// Branches imports of chatgpt and claudeai also the branches of a conversation that were
+	// not open when it was exported, such as answers that were generated again. Each becomes
+	// a session, up to 1,000 of a conversation, that looks like a fork of the open one:
+	// ParentID and ForkSeq say where it leaves it, and what is before that has the same ids.
+	// Otherwise Report.Branches counts them.
+	Branches bool
+
+	// OnFormat is called with the format that was found, before anything is imported, if
+	// Import was called with Auto.
+	OnFormat func(format string)
+
+	// OnError is called for each record that could not be imported, or not all of it, not
+	// always in the order of the file. Like OnProgress and OnFormat it runs on the goroutine
+	// that called Import.
 	OnError func(RecordError)
 
 	// OnProgress is called now and then with the number of bytes read so far.
@@ -44,21 +56,27 @@ type Report struct {
 	Messages int64 // written with them
 	Skipped  int64 // sessions that were there already
 	Expired  int64 // sessions whose time to live had run out
-	Failed   int64 // records, or sessions, that could not be imported; Options.OnError got each
+	Branches int64 // of conversations, left out for want of Options.Branches
+	Failed   int64 // records, or sessions, that could not be imported, or not all of it; Options.OnError got each
 }
 
 // RecordError says which record of a file could not be imported, and why.
 type RecordError struct {
-	Line  int64 // where it begins, from 1
-	Index int64 // its number among the file's records, from 0; -1 in the native format
+	File  string // its name, without folders, if it is one of a zip archive
+	Line  int64  // where it begins, from 1
+	Index int64  // its number among the file's records, from 0; -1 in the native format
 	Err   error
 }
 
 func (e RecordError) Error() string {
-	if e.Index < 0 {
-		return fmt.Sprintf("line %d: %v", e.Line, e.Err)
+	file := ""
+	if e.File != "" {
+		file = e.File + ": "
 	}
-	return fmt.Sprintf("line %d (record %d): %v", e.Line, e.Index, e.Err)
+	if e.Index < 0 {
+		return fmt.Sprintf("%sline %d: %v", file, e.Line, e.Err)
+	}
+	return fmt.Sprintf("%sline %d (record %d): %v", file, e.Line, e.Index, e.Err)
 }
 
 // Unwrap returns Err.
@@ -71,12 +89,21 @@ type format func(ctx context.Context, r io.Reader, o *Options) iter.Seq2[convers
 // formats holds every format that the shared importer writes; the native one has an
 // importer of its own in the root package.
 var formats = map[string]format{
-	"openai":   eachRecord(isChatMessage, decodeOpenAI),
-	"python":   decodePython,
-	"sharegpt": eachRecord(nil, decodeShareGPT),
+	"chatgpt":   eachTree(decodeChatGPT),
+	"claudeai":  eachTree(decodeClaudeAI),
+	"anthropic": eachRecord(isChatMessage, decodeAnthropic),
+	"langchain": decodeLangChainFile,
+	"responses": eachRecord(isResponseItem, decodeResponses),
+	"openai":    eachRecord(isChatMessage, decodeOpenAI),
+	"python":    decodePython,
+	"sharegpt":  eachRecord(nil, decodeShareGPT),
+	"vercel":    eachRecord(isUIMessage, decodeVercel),
 }
 
 const native = "native"
+
+// Auto is what Import takes as a format to find it out: see there.
+const Auto = "auto"
 
 // Names returns the formats that Import knows, sorted.
 func Names() []string {
@@ -92,6 +119,16 @@ func Names() []string {
 // done context, for an r or a store that fails, and, as a *SyntaxError, for a file in
 // which the records can no longer be told apart; the report then says what was done before.
 //
+// Auto looks at the first 64 KiB for what only one format has, and otherwise fails
+// (ErrInvalid) before anything is imported, with what it saw. Messages of a role and a
+// text, which several formats have alike, are taken as openai.
+//
+// A zip archive is read as the files in it that are named conversations*.json, one after
+// the other, as ChatGPT and Claude.ai export them; nothing else in it is looked at, and
+// one that is cut off or broken does not keep the others from being read. If r is an
+// [io.ReaderAt] and an [io.Seeker], such as an *os.File, it is read where it is, else it
+// is copied to a temporary file first.
+//
 // A second import of the same file changes nothing: what is there already is skipped.
 func Import(ctx context.Context, store sessionstore.SessionStore, format string, r io.Reader, opts *Options) (Report, error) {
 	var o Options
@@ -101,23 +138,28 @@ func Import(ctx context.Context, store sessionstore.SessionStore, format string,
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.OnProgress != nil {
-		r = &progress{r: r, report: o.OnProgress}
+	if _, ok := formats[format]; !ok && format != native && format != Auto {
+		return Report{}, invalid("format", fmt.Sprintf("%q is none of %s", format, strings.Join(append(Names(), Auto), ", ")))
+	}
+	in, err := openInput(ctx, r, &o)
+	if err != nil {
+		return Report{}, fmt.Errorf("import: %w", err)
+	}
+	defer in.close()
+	if format == Auto {
+		if format, err = in.detect(); err != nil {
+			return Report{}, fmt.Errorf("import: %w", err)
+		}
+		if o.OnFormat != nil {
+			o.OnFormat(format)
+		}
 	}
 	if format == native {
-		return importNative(ctx, store, r, &o)
-	}
-	decode, ok := formats[format]
-	if !ok {
-		return Report{}, &sessionstore.InvalidError{
-			Field:  "format",
-			Reason: fmt.Sprintf("%q is none of %s", format, strings.Join(Names(), ", ")),
-		}
+		return importNative(ctx, store, in, &o)
 	}
 	im := &importer{format: format, store: store, o: &o}
 	defer im.close()
-	err := im.run(ctx, decode(ctx, r, &o))
-	if err != nil {
+	if err = im.run(ctx, in.conversations(ctx, formats[format], &o)); err != nil {
 		err = fmt.Errorf("import of %s: %w", format, err)
 	}
 	return im.report, err
@@ -154,20 +196,4 @@ func eachRecord(whole func(string) bool, decode decoder) format {
 			}
 		}
 	}
-}
-
-// progress counts what is read through it.
-type progress struct {
-	r      io.Reader
-	n      int64
-	report func(int64)
-}
-
-func (p *progress) Read(b []byte) (int, error) {
-	n, err := p.r.Read(b)
-	if n > 0 {
-		p.n += int64(n)
-		p.report(p.n)
-	}
-	return n, err
 }

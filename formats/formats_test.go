@@ -155,7 +155,7 @@ func testdata(t testing.TB, name string) string {
 
 func TestNames(t *testing.T) {
 	t.Parallel()
-	want := []string{"native", "openai", "python", "sharegpt"}
+	want := []string{"anthropic", "chatgpt", "claudeai", "langchain", "native", "openai", "python", "responses", "sharegpt", "vercel"}
 	if got := formats.Names(); !slices.Equal(got, want) {
 		t.Errorf("Names() = %q, want %q", got, want)
 	}

@@ -22,6 +22,7 @@ type importer struct {
 	store  sessionstore.SessionStore
 	o      *Options
 	seen   *occurrences
+	trunk  conversation // the last one that is no branch: its ids
 	report Report
 }
 
@@ -42,7 +43,8 @@ func (im *importer) run(ctx context.Context, all iter.Seq2[conversation, error])
 			err = im.identify(&c)
 		}
 		if err == nil {
-			w.start(c.size, func() outcome { return im.write(ctx, c) })
+			im.report.Branches += c.branches
+			w.start(c.session.ID, c.size, func() outcome { return im.write(ctx, c) })
 			err = im.count(w.finished())
 		}
 		if rec, ok := errors.AsType[RecordError](err); ok {
@@ -67,7 +69,7 @@ func (im *importer) count(all []outcome) (err error) {
 			continue
 		}
 		if isAboutRecord(o.err) {
-			im.fail(RecordError{Line: o.line, Index: o.index, Err: o.err})
+			im.fail(RecordError{File: o.file, Line: o.line, Index: o.index, Err: o.err})
 		} else if err == nil {
 			err = o.err
 		}
@@ -99,15 +101,25 @@ func isAboutRecord(err error) bool {
 // identify gives a conversation its id and all else that depends on its place in the
 // file.
 func (im *importer) identify(c *conversation) error {
-	c.derived = c.session.ID == ""
-	if c.derived {
+	switch {
+	case c.branch != "":
+		c.session.ParentID = im.trunk.session.ID
+		c.session.ID = im.nameID(c.session.ParentID, c.branch)
+		c.derived, c.name = im.trunk.derived, im.trunk.name
+	case c.session.ID != "":
+	case c.name != "":
+		c.session.ID = im.nameID(c.name)
+	default:
 		id, err := im.deriveID(c.record)
 		if err != nil {
 			return err
 		}
-		c.session.ID = id
+		c.session.ID, c.derived = id, true
 	}
 	c.record = "" // it may be large, and is not in memory twice
+	if c.branch == "" {
+		im.trunk = conversation{session: sessionstore.Session{ID: c.session.ID}, derived: c.derived, name: c.name}
+	}
 	c.given = c.session
 	c.session = im.complete(*c)
 	return nil
@@ -115,7 +127,7 @@ func (im *importer) identify(c *conversation) error {
 
 // write writes a conversation, unless it is there.
 func (im *importer) write(ctx context.Context, c conversation) (o outcome) {
-	o = outcome{line: c.line, index: c.index}
+	o = outcome{file: c.file, line: c.line, index: c.index}
 	// Most of a second import ends here, without a write.
 	stored, err := im.store.GetSession(ctx, c.session.ID)
 	if errors.Is(err, sessionstore.ErrSessionNotFound) {
@@ -272,6 +284,9 @@ func sameState(stored sessionstore.Session, c conversation) (bool, error) {
 	if c.given.AgentName == "" {
 		s.AgentName = stored.AgentName
 	}
+	if c.name != "" {
+		s.Extra = stored.Extra // what an app says of a conversation changes as that goes on
+	}
 	bare := func(s sessionstore.Session) ([]byte, error) {
 		s.CreatedAt, s.UpdatedAt, s.ExpiresAt = time.Time{}, time.Time{}, time.Time{}
 		s.Version, s.LastSeq, s.MessageCount = 0, 0, 0
@@ -294,6 +309,21 @@ func sameMessage(a, b sessionstore.Message) (bool, error) {
 	}
 	y, err := b.AppendJSON(nil)
 	return string(x) == string(y), err
+}
+
+// nameID returns the id of a session whose record has an id of another kind: the format's
+// name and 128 bits of the SHA-256 of the owner and that.
+func (im *importer) nameID(name ...string) string {
+	h := sha256.New()
+	w := bufio.NewWriter(h)
+	digestString(w, im.format)
+	digestString(w, im.o.UserID)
+	w.WriteByte('#') // no JSON begins so: it is not the digest of a record
+	for _, s := range name {
+		digestString(w, s)
+	}
+	_ = w.Flush() // a hash takes everything
+	return im.format + "-" + hex.EncodeToString(h.Sum(nil)[:16])
 }
 
 // deriveID returns the id of a session whose record has none: the format's name, 128

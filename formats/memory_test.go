@@ -47,6 +47,9 @@ func TestBoundedMemory(t *testing.T) {
 		{"openai", 0, func(i int) string {
 			return fmt.Sprintf(`{"messages":[{"role":"user","content":"%d %s"},{"role":"assistant","content":"ok"}]}`, i, text)
 		}},
+		{"chatgpt", 0, func(i int) string {
+			return fmt.Sprintf(`{"id":"%d","mapping":{"a":{"message":{"author":{"role":"user"},"content":{"parts":["%s"]}}},"b":{"parent":"a"},"c":{"parent":"a"}}}`, i, text)
+		}},
 		{"python", 300, func(i int) string {
 			if i < 300 {
 				return fmt.Sprintf(`{"session_id":"s%d"}`, i)

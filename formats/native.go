@@ -3,7 +3,6 @@ package formats
 import (
 	"context"
 	"fmt"
-	"io"
 
 	"github.com/sessionstore/sessionstore"
 )
@@ -11,7 +10,10 @@ import (
 // importNative hands the library's own format to the root package, which alone knows how
 // its end line and its counters are checked. The options for what a record lacks do not
 // apply: nothing is lacking there.
-func importNative(ctx context.Context, store sessionstore.SessionStore, r io.Reader, o *Options) (Report, error) {
+func importNative(ctx context.Context, store sessionstore.SessionStore, in *input, o *Options) (Report, error) {
+	if in.zip != nil {
+		return Report{}, fmt.Errorf("import: %w", invalid("file", "is a zip archive: unpack it first"))
+	}
 	opts := &sessionstore.ImportOptions{}
 	if o.OnError != nil {
 		opts.OnError = func(e sessionstore.RecordError) {
@@ -22,7 +24,7 @@ func importNative(ctx context.Context, store sessionstore.SessionStore, r io.Rea
 			o.OnError(RecordError{Line: e.Line, Index: -1, Err: err})
 		}
 	}
-	rep, err := sessionstore.Import(ctx, store, r, opts)
+	rep, err := sessionstore.Import(ctx, store, in.r, opts)
 	return Report{
 		Sessions: rep.Sessions,
 		Messages: rep.Messages,

@@ -41,6 +41,22 @@ func (s *spool) start(size int) {
 	}
 }
 
+// enlarge makes a conversation large whose size was not known when it started. The error
+// is as add's.
+func (s *spool) enlarge() error {
+	if s.large {
+		return nil
+	}
+	messages := s.messages
+	s.large, s.messages = true, nil
+	for _, m := range messages {
+		if err := s.add(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // add takes the next message. The error is about the message, or s.err.
 func (s *spool) add(m sessionstore.Message) error {
 	if !s.large {

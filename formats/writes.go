@@ -11,6 +11,7 @@ const (
 
 // outcome is what became of one conversation.
 type outcome struct {
+	file        string
 	line, index int64
 	report      Report // without Failed
 	err         error
@@ -25,13 +26,15 @@ type writes struct {
 	freed sync.Cond // on mu; a write ended
 	n     int
 	bytes int
+	ids   map[string]bool // of the sessions that are being written
 	done  []outcome
 }
 
-// start runs write as soon as there is room. One that is larger than all the room runs
-// alone and has ended when start returns, so that no second large record is read beside
-// it.
-func (w *writes) start(size int, write func() outcome) {
+// start runs write, of the session of that id, as soon as there is room. Two of one id run
+// in the order of the file, so that always the same counts. One that is larger than all
+// the room runs alone and has ended when start returns, so that no second large record is
+// read beside it.
+func (w *writes) start(id string, size int, write func() outcome) {
 	if size > maxWriteBytes {
 		w.wait()
 		o := write()
@@ -43,15 +46,20 @@ func (w *writes) start(size int, write func() outcome) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.freed.L = &w.mu
-	for w.n == maxWrites || w.bytes+size > maxWriteBytes {
+	for w.n == maxWrites || w.bytes+size > maxWriteBytes || w.ids[id] {
 		w.freed.Wait()
 	}
+	if w.ids == nil {
+		w.ids = make(map[string]bool, maxWrites)
+	}
+	w.ids[id] = true
 	w.n++
 	w.bytes += size
 	w.running.Go(func() {
 		o := write()
 		w.mu.Lock()
 		defer w.mu.Unlock()
+		delete(w.ids, id)
 		w.n--
 		w.bytes -= size
 		w.done = append(w.done, o)

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"archive/zip"
 	"bufio"
 	"bytes"
 	"errors"
@@ -27,7 +28,7 @@ const residentLimit = 64 << 20
 // TestImportMemory imports large records with the built command.
 func TestImportMemory(t *testing.T) {
 	if testing.Short() {
-		t.Skip("builds the command and imports 400 MB; run it without -short")
+		t.Skip("builds the command and imports 500 MB; run it without -short")
 	}
 	exe := filepath.Join(t.TempDir(), "sessionctl")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", exe, ".").CombinedOutput(); err != nil {
@@ -46,10 +47,13 @@ func TestImportMemory(t *testing.T) {
 		{"fifteen messages of 1 MB", 2, 15, 1_000_000, []string{"python"}},
 		{"20,000 messages", 1, 20_000, 760, []string{"openai", "python"}},
 		{"records of 9 kB", 2000, 3, 3000, []string{"sharegpt"}},
+		{"two conversations of 15 MB", 2, 15, 1_000_000, []string{"chatgpt"}},
+		{"two conversations of 15 MB", 2, 2, 7_500_000, []string{"chatgpt"}},
+		{"a zip archive", 40, 1500, 1000, []string{"zip"}},
 	} {
 		for _, format := range shape.formats {
 			t.Run(shape.name+"/"+format, func(t *testing.T) {
-				cmd := exec.CommandContext(t.Context(), exe, "import", "--format", strings.Replace(format, "agent", "python", 1),
+				cmd := exec.CommandContext(t.Context(), exe, "import", "--format", importFormat(format),
 					"--store", "bolt:"+filepath.Join(t.TempDir(), "s.db"), "-")
 				r, w := io.Pipe()
 				go func() { w.CloseWithError(writeLarge(t, w, format, shape.records, shape.messages, shape.size)) }()
@@ -66,6 +70,17 @@ func TestImportMemory(t *testing.T) {
 			})
 		}
 	}
+}
+
+// importFormat returns the format of what writeLarge writes.
+func importFormat(format string) string {
+	switch format {
+	case "agent":
+		return "python"
+	case "zip":
+		return "auto" // found out from the first file of the archive
+	}
+	return format
 }
 
 // resident runs cmd and returns the most memory that it had resident, and what it printed.
@@ -104,8 +119,25 @@ func writeLarge(t *testing.T, w io.Writer, format string, records, messages, siz
 	out := bufio.NewWriterSize(w, 64<<10)
 	line := strings.Repeat("word ", size/5+1)[:size-20]
 	text := func(record, message int) string { return fmt.Sprintf("%d.%d %s", record, message, line) }
-	if format == "native" {
+	switch format {
+	case "native":
 		return exportLarge(t, w, records, messages, text)
+	case "zip":
+		z := zip.NewWriter(out)
+		for half := range 2 {
+			f, err := z.Create(fmt.Sprintf("conversations-%03d.json", half))
+			if err != nil {
+				return err
+			}
+			writeChatGPT(f, half*records/2, (half+1)*records/2, messages, text)
+		}
+		if err := z.Close(); err != nil {
+			return err
+		}
+		return out.Flush()
+	case "chatgpt":
+		writeChatGPT(out, 0, records, messages, text)
+		return out.Flush()
 	}
 	for i := range records {
 		if format == "python" {
@@ -129,6 +161,26 @@ func writeLarge(t *testing.T, w io.Writer, format string, records, messages, siz
 		fmt.Fprint(out, "]}\n")
 	}
 	return out.Flush()
+}
+
+// writeChatGPT writes conversations of ChatGPT, each message after the one before it, to
+// what keeps its first error.
+func writeChatGPT(w io.Writer, from, to, messages int, text func(record, message int) string) {
+	head := "["
+	for i := from; i < to; i++ {
+		fmt.Fprintf(w, `%s{"title":"a","conversation_id":"c%d","current_node":"m%d","mapping":{`, head, i, messages-1)
+		for j := range messages {
+			if j > 0 {
+				fmt.Fprintf(w, `,"m%d":{"parent":"m%d",`, j, j-1)
+			} else {
+				fmt.Fprint(w, `"m0":{`)
+			}
+			fmt.Fprintf(w, `"message":{"author":{"role":"user"},"content":{"content_type":"text","parts":["%s"]}}}`, text(i, j))
+		}
+		fmt.Fprint(w, "}}")
+		head = ",\n"
+	}
+	fmt.Fprint(w, "]")
 }
 
 func exportLarge(t *testing.T, w io.Writer, records, messages int, text func(record, message int) string) error {

@@ -164,7 +164,7 @@ func TestBadRecordsAreReported(t *testing.T) {
 		t.Errorf("standard error %q; want line 2 of the file, and the count", r.err)
 	}
 	r = call(t, "", "--store", c.url, "import", "--json", "--format", "openai", "testdata/openai-bad.jsonl")
-	if want := `{"sessions":0,"messages":0,"skipped":2,"expired":0,"failed":1}` + "\n"; r.code != exitFailed || r.out != want {
+	if want := `{"sessions":0,"messages":0,"skipped":2,"expired":0,"branches":0,"failed":1}` + "\n"; r.code != exitFailed || r.out != want {
 		t.Errorf("exit status %d, output %q; want 1 and %q", r.code, r.out, want)
 	}
 }
@@ -213,7 +213,7 @@ func TestImportOfExpired(t *testing.T) {
 		t.Errorf("standard error %q, want %q", r.err, want)
 	}
 	r = call(t, file, "--store", c.url, "import", "--json", "--format", "python", "-")
-	if want := `{"sessions":0,"messages":0,"skipped":1,"expired":1,"failed":0}` + "\n"; r.code != exitOK || r.out != want || lineCount(r.err) != 1 {
+	if want := `{"sessions":0,"messages":0,"skipped":1,"expired":1,"branches":0,"failed":0}` + "\n"; r.code != exitOK || r.out != want || lineCount(r.err) != 1 {
 		t.Errorf("exit status %d, output %q, standard error %q; want 0, %q and a line", r.code, r.out, r.err, want)
 	}
 }

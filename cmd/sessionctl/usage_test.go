@@ -68,7 +68,6 @@ func TestUsageErrors(t *testing.T) {
 		{"metadata set and deleted", []string{"update", "--set", "x=1", "--delete", "x", "s"}, []string{`"x"`, "also set"}},
 		{"lone surrogate in metadata", []string{"update", "--set", `x="\ud83d"`, "s"}, []string{"--set"}},
 		{"nothing to update", []string{"update", "s"}, []string{"nothing to update"}},
-		{"no format", []string{"import", "x"}, []string{"--format", "native"}},
 		{"unknown format", []string{"import", "--format", "xml", "x"}, []string{`"xml"`, "sharegpt"}},
 		{"ids and filters", []string{"export", "--user", "u", "s"}, []string{"either"}},
 		{"store without a scheme", []string{"ls", "--store", "sessions.db"}, []string{"scheme", "bolt:PATH"}},

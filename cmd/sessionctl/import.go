@@ -62,38 +62,58 @@ func (a *app) importCmd() *cobra.Command {
 	var o formats.Options
 	names := formats.Names()
 	cmd := &cobra.Command{
-		Use:   "import --format FORMAT FILE|-",
+		Use:   "import [flags] FILE|-",
 		Short: "Add the conversations of a file to the store",
 		Long: `Add the conversations of a FILE, or with - of standard input, to the store. Each is
 added whole or not at all. A second import of the same file adds nothing. Records that
 cannot be read are reported on standard error, by line or index, and the others
 imported; the exit status is then 1.
 
+The format is found out from the beginning of the file, and named on standard error;
+where that could be one of several, --format has to say which. The formats are
+
+  anthropic  requests and answers of the Messages API
+  chatgpt    ChatGPT's data export: the zip archive, or conversations*.json of it
+  claudeai   Claude.ai's data export: the zip archive, or conversations.json of it
+  langchain  message dictionaries, and rows of its Redis, Mongo and SQL histories
+  native     what sessionctl export writes
+  openai     chat completions: lists of messages, fine-tuning and preference data
+  python     the dictionaries of the original Python models
+  responses  items of the Responses API
+  sharegpt   ShareGPT
+  vercel     UIMessages of the AI SDK, version 4 and up
+
+Of chatgpt and claudeai, the branch of a conversation that was open is imported, and the
+others with --branches, as forks of it.
+
 In a python file, where a conversation lies in many records, one that cannot be read may
 have been a message of any of them, which is then imported without it. Mend the line and
 import the file again: the conversation is replaced by the complete one if it is still
-as it was imported, and otherwise reported and left alone.
+as it was imported, and otherwise reported and left alone. The same holds for a
+conversation of a data export that has gone on since an earlier one was imported.
 
 Sessions whose time to live has run out are left out; standard error says how many.`,
 		Args: arguments(false, "FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case format == "":
-				return usagef("import needs --format, one of %s", strings.Join(names, ", "))
-			case !slices.Contains(names, format):
-				return usagef("unknown format %q: one of %s", format, strings.Join(names, ", "))
+			if format != formats.Auto && !slices.Contains(names, format) {
+				return usagef("unknown format %q: %s, or one of %s", format, formats.Auto, strings.Join(names, ", "))
 			}
 			in, size, err := a.input(args[0])
 			if err != nil {
 				return err
 			}
 			defer func() { _ = in.Close() }() // only read
+			unmapProgram()
 			if os.Getenv("GOMEMLIMIT") == "" {
 				// Records of 16 MiB make garbage faster than it is collected by itself.
 				defer debug.SetMemoryLimit(debug.SetMemoryLimit(importMemory))
 			}
 			bar := newProgress(a.err, size)
 			o.OnProgress = bar.at
+			o.OnFormat = func(format string) {
+				bar.clear()
+				fmt.Fprintf(a.err, "sessionctl: %s\n", oneLine(fmt.Sprintf("%s: the format is %s", args[0], format)))
+			}
 			o.OnError = func(e formats.RecordError) {
 				bar.clear()
 				fmt.Fprintf(a.err, "sessionctl: %s\n", oneLine(args[0]+": "+e.Error()))
@@ -109,6 +129,10 @@ Sessions whose time to live has run out are left out; standard error says how ma
 					fmt.Fprintf(a.err, "sessionctl: %s\n", oneLine(fmt.Sprintf("%s: %s had expired and stayed out",
 						args[0], count(report.Expired, "session"))))
 				}
+				if report.Branches > 0 {
+					fmt.Fprintf(a.err, "sessionctl: %s\n", oneLine(fmt.Sprintf("%s: %s stayed out; --branches imports them as forks",
+						args[0], count(report.Branches, "alternative"))))
+				}
 				if err == nil && report.Failed > 0 {
 					err = fmt.Errorf("import: %s could not be imported", count(report.Failed, "record"))
 				}
@@ -117,7 +141,8 @@ Sessions whose time to live has run out are left out; standard error says how ma
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&format, "format", "", "the file's `FORMAT`: "+strings.Join(names, ", "))
+	f.StringVar(&format, "format", formats.Auto, "the file's `FORMAT`: "+strings.Join(names, ", ")+"; auto finds it out")
+	f.BoolVar(&o.Branches, "branches", false, "import also the branches of a conversation that were not open (chatgpt, claudeai)")
 	nameFlag(f, &o.UserID, "user", "`ID` of the user who owns sessions whose record names none")
 	nameFlag(f, &o.AgentName, "agent", "`NAME` of the agent of sessions whose record names none")
 	a.jsonFlag(cmd, "the counts")
@@ -153,44 +178,9 @@ func (a *app) imported(r formats.Report) error {
 			Messages int64 `json:"messages"`
 			Skipped  int64 `json:"skipped"`
 			Expired  int64 `json:"expired"`
+			Branches int64 `json:"branches"`
 			Failed   int64 `json:"failed"`
-		}{r.Sessions, r.Messages, r.Skipped, r.Expired, r.Failed})
+		}{r.Sessions, r.Messages, r.Skipped, r.Expired, r.Branches, r.Failed})
 	}
 	return a.say("imported %d sessions, %d messages, %d skipped", r.Sessions, r.Messages, r.Skipped)
-}
-
-func (a *app) exportCmd() *cobra.Command {
-	var q sessionstore.SessionQuery
-	cmd := &cobra.Command{
-		Use:   "export [flags] [ID...]",
-		Short: "Write sessions as JSON lines that import --format native takes back",
-		Long: `Write all sessions with their messages to standard output, or those that the flags
-choose, or those of the IDs: one JSON object a line. The last line holds the counts and
-a hash, so that an import notices a file that was cut off.`,
-		Args: func(_ *cobra.Command, ids []string) error {
-			for _, id := range ids {
-				if err := sessionstore.CheckID(id); err != nil {
-					return &usageError{err}
-				}
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, ids []string) error {
-			if _, err := q.Prepare(); err != nil {
-				return &usageError{err}
-			}
-			if len(ids) > 0 && (q.UserID != "" || q.AgentName != "" || q.ParentID != "" || q.Statuses != nil) {
-				return usagef("export takes either IDs or --user, --agent, --parent and --status")
-			}
-			return a.with(cmd.Context(), toRead, func(store sessionstore.SessionStore) error {
-				report, err := sessionstore.Export(cmd.Context(), store, a.out, &sessionstore.ExportOptions{IDs: ids, Query: q})
-				if err == nil && len(report.Missing) > 0 {
-					err = fmt.Errorf("export of %q: %w; the rest is complete", report.Missing, sessionstore.ErrSessionNotFound)
-				}
-				return err
-			})
-		},
-	}
-	queryFlags(cmd, &q)
-	return cmd
 }
