@@ -2,6 +2,8 @@
 # path to the Go module proxy; nothing needs installing by hand.
 
 SHELL := bash
+# A command that fails before a pipe fails.
+.SHELLFLAGS := -o pipefail -c
 .DEFAULT_GOAL := help
 
 # Every module of the repository: the library, and those in it with a go.mod of their own.
@@ -114,6 +116,31 @@ bench: servers ## the stores against programs by hand, with the goals; bin/bench
 .PHONY: load
 load: servers ## fill PostgreSQL and Redis, and compare calls with those at a hundredth of the size (LOADFLAGS='-sessions 1000000 -messages 10000000', or -soak 20m)
 	@cd internal/inttest && GOWORK=off go run ./cmd/load $(LOADFLAGS)
+
+KILLS ?= 60
+
+.PHONY: crash
+crash: servers ## kill writers and servers at random moments: KILLS (60) on each server, four times as many on bolt
+	@cd internal/inttest && GOWORK=off go test -count=1 -v -timeout 2h ./crash -args -kills $(KILLS) | grep -v '^=== '
+
+.PHONY: wire
+wire: servers ## break each call's connection in each turn, in every way
+	@cd internal/inttest && GOWORK=off go test -count=1 -v -timeout 2h ./wire -args -full | grep -vE '^=== |^ +--- PASS'
+
+LINEAR ?= 10
+
+.PHONY: linear
+linear: servers ## concurrent histories under faults, checked for one order: LINEAR (10) times as many as in a quick run
+	@cd internal/inttest && GOWORK=off LINEAR_FACTOR=$(LINEAR) LINEAR_DIR=$(CURDIR)/bin/linear \
+	  go test -count=1 -timeout 60m -v -run 'TestLinear|TestTeeth|TestReplay' ./linear | grep -E 'histories:|session|place|order:|^(---|    ---|ok|FAIL|panic)'
+
+.PHONY: hostile
+hostile: servers ## hostile strings, numbers, cursors and URLs on every backend, all of them
+	@cd internal/inttest && GOWORK=off HOSTILE_ALL=1 go test -count=1 -timeout 30m -v ./hostile | grep -E '_test.go:|^(---|ok|FAIL|panic)'
+
+.PHONY: failover
+failover: servers ## kill a master of a Redis Cluster, and the PgBouncer before PostgreSQL, while many write
+	@cd internal/inttest && GOWORK=off go test -count=1 -v ./failover | grep -v '^=== '
 
 .PHONY: peers
 peers: servers ## this library beside others on the same servers: what a call takes, what becomes of concurrent appends

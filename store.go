@@ -35,8 +35,10 @@ import "context"
 //
 // A write that fails with neither a sentinel of this package nor a context that was
 // done before it began has an unknown outcome. An append whose messages carry ids is
-// safe to repeat. After another write, GetSession tells: a repeated create says
-// ErrSessionExists, a delete ErrSessionNotFound, a conditional update ErrConflict.
+// safe to repeat. After another write, GetSession tells as far as it has come: what has
+// reached the server may still be carried out a moment later. Repeating settles it: a
+// repeated create says ErrSessionExists, a delete ErrSessionNotFound, a conditional update
+// ErrConflict.
 type SessionStore interface {
 	// CreateSession stores a new session and returns it; see [Session.Create].
 	//

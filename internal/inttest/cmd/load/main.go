@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	goredis "github.com/redis/go-redis/v9"
 
 	"github.com/sessionstore/sessionstore"
 	_ "github.com/sessionstore/sessionstore/bolt"
@@ -53,7 +54,7 @@ func main() {
 			err = flat(ctx, os.Stdout, name, load.Size{Sessions: *sessions, Messages: *messages}, *calls)
 		}
 		if err != nil {
-			fmt.Fprintf(os.Stderr, "load: %s: %v\n", sessionstore.RedactURL(name), err)
+			fmt.Fprintf(os.Stderr, "load: %s: %v\n", shown(name), err)
 			stop()
 			os.Exit(1)
 		}
@@ -69,8 +70,11 @@ func open(ctx context.Context, name string) (_ sessionstore.SessionStore, settle
 			return nil, nil, errors.Join(err, missing)
 		}
 	}
-	if name == "postgres" {
+	switch name {
+	case "postgres":
 		settle = func(ctx context.Context) error { return analyse(ctx, url) }
+	case "redis":
+		settle = func(ctx context.Context) error { return rewritten(ctx, url) }
 	}
 	if scheme, _, _ := strings.Cut(url, ":"); scheme == "memory" || scheme == "bolt" {
 		store, err := sessionstore.Open(ctx, url)
@@ -90,9 +94,33 @@ func analyse(ctx context.Context, dsn string) error {
 	if err != nil {
 		return err
 	}
-	defer conn.Close(ctx)
+	defer func() { _ = conn.Close(ctx) }() // what it was opened for has said what went wrong
 	_, err = conn.Exec(ctx, "VACUUM ANALYZE")
 	return err
+}
+
+// rewritten waits until Redis does not rewrite its log, which takes half of a machine with
+// two processors.
+func rewritten(ctx context.Context, url string) error {
+	o, err := goredis.ParseURL(url)
+	if err != nil {
+		return errors.New("the URL of the Redis server does not parse") // not shown: it may hold a password
+	}
+	client := goredis.NewClient(o)
+	defer func() { _ = client.Close() }() // what it was opened for has said what went wrong
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		info, err := client.Info(ctx, "persistence").Result()
+		if err != nil || !strings.Contains(info, "_in_progress:1") && !strings.Contains(info, "aof_rewrite_scheduled:1") {
+			return err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func flat(ctx context.Context, out io.Writer, name string, size load.Size, calls int) error {
@@ -101,7 +129,7 @@ func flat(ctx context.Context, out io.Writer, name string, size load.Size, calls
 		return err
 	}
 	defer store.Close()
-	fmt.Fprintf(out, "\n### %s\n\n", sessionstore.RedactURL(name))
+	fmt.Fprintf(out, "\n### %s\n\n", shown(name))
 	r, err := load.Flat(ctx, store, settle, load.Config{Size: size, Calls: calls, Progress: func(format string, args ...any) {
 		fmt.Fprintf(out, format+"\n", args...)
 	}})
@@ -133,11 +161,19 @@ func soakStore(ctx context.Context, out io.Writer, name string, total time.Durat
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "\n### %s, soaked for %v\n\n| after | calls | heap in use | goroutines |\n|--:|--:|--:|--:|\n", sessionstore.RedactURL(name), total)
+	fmt.Fprintf(out, "\n### %s, soaked for %v\n\n| after | calls | heap in use | goroutines |\n|--:|--:|--:|--:|\n", shown(name), total)
 	for _, s := range samples {
 		fmt.Fprintf(out, "| %v | %d | %.1f MiB | %d |\n", s.At.Round(time.Second), s.Calls, mib(s.Heap), s.Goroutines)
 	}
 	return nil
+}
+
+// shown is the name of a store without a password.
+func shown(name string) string {
+	if servers[name] != nil {
+		return name
+	}
+	return sessionstore.RedactURL(name)
 }
 
 func mib(n uint64) float64 { return float64(n) / (1 << 20) }
