@@ -38,6 +38,9 @@ type node struct {
 // before it as well.
 const maxBranches = 1000
 
+// maxBranchBytes bounds the text of all branches of a conversation together.
+const maxBranchBytes = 16 * MaxRecordBytes
+
 // eachTree makes a format of a decoder for records that are trees. The branch that was
 // open becomes a session; the others are counted, or by Options.Branches become forks of
 // it, each from the last message that they have in common.
@@ -103,7 +106,14 @@ func (t *tree) each(rec record, s *spool, branches bool, yield func(conversation
 		}
 		others = others[:maxBranches]
 	}
+	total := 0
 	for _, line := range others {
+		for _, n := range line {
+			total += len(t.nodes[n].value)
+		}
+		if total > maxBranchBytes {
+			return report(&sessionstore.LimitError{What: "bytes in the branches of a conversation", Limit: maxBranchBytes, Got: int64(total)})
+		}
 		c, err := t.conversation(rec, s, line, lines[0])
 		switch {
 		case s.err != nil:

@@ -442,3 +442,26 @@ func TestChatGPTTwice(t *testing.T) {
 		}
 	}
 }
+
+// An answer that was regenerated between two exports makes the open branch another one. What
+// is stored stays, the conversation is refused, and its branches, one of which is what is
+// stored, are not written a second time.
+func TestChatGPTRegenerated(t *testing.T) {
+	t.Parallel()
+	store := newStore(t)
+	question, first := chatGPTNode("q", "null", chatGPTSays("user", "q", 1)), chatGPTNode("a", "q", chatGPTSays("assistant", "first", 2))
+	second := chatGPTNode("b", "q", chatGPTSays("assistant", "second", 3))
+	if rep, _, err := importText(t, store, "chatgpt", chatGPT("c", `"a"`, question, first)); err != nil || rep.Sessions != 1 {
+		t.Fatalf("%+v, %v, want one session", rep, err)
+	}
+	var bad []formats.RecordError
+	rep, err := formats.Import(t.Context(), store, "chatgpt", strings.NewReader(chatGPT("c", `"b"`, question, first, second)),
+		&formats.Options{Branches: true, OnError: func(e formats.RecordError) { bad = append(bad, e) }})
+	if err != nil || rep.Sessions != 0 || rep.Failed != 2 || len(bad) != 2 || !strings.Contains(bad[1].Error(), "stays out") {
+		t.Errorf("%+v, %v, bad %v, want the trunk and its branch refused", rep, err, bad)
+	}
+	page, err := store.ListSessions(t.Context(), sessionstore.SessionQuery{})
+	if err != nil || len(page.Sessions) != 1 {
+		t.Errorf("%d sessions, %v, want the one that was there", len(page.Sessions), err)
+	}
+}

@@ -56,7 +56,7 @@ var signs = []struct {
 			switch {
 			case !g.isMessage():
 				return nothing
-			case g.get("parts").isArray(), g.get("toolInvocations").isArray(), g.has("createdAt") && g.has("id"):
+			case g.get("parts").isArray() && g.string("role") != "model" && firstHasType(g.get("parts")), g.get("toolInvocations").isArray(), g.has("createdAt") && g.has("id"):
 				return proves
 			}
 			return maybe(g.string("id") != "" && g.isPlain())
@@ -89,9 +89,9 @@ var signs = []struct {
 		return g.whole(func(g glimpse) evidence {
 			for p := range g.get("content").elements() {
 				switch p.string("type") {
-				case "tool_use", "tool_result", "thinking", "redacted_thinking", "document":
+				case "tool_use", "tool_result", "thinking", "redacted_thinking":
 					return proves
-				case "image":
+				case "image", "document":
 					return proof(p.get("source").isObject())
 				}
 			}
@@ -122,6 +122,14 @@ var signs = []struct {
 
 // responseItems are the types of Responses items that do not end in _call or _call_output.
 var responseItems = []string{"reasoning", "compaction", "item_reference", "mcp_list_tools", "mcp_approval_request", "mcp_approval_response"}
+
+// firstHasType reports whether a list is empty, or its first element has a type.
+func firstHasType(list glimpse) bool {
+	for p := range list.elements() {
+		return p.string("type") != ""
+	}
+	return true
+}
 
 func proof(ok bool) evidence {
 	if ok {

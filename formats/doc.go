@@ -78,7 +78,7 @@
 //
 // A session with an id of the file that lacks messages of the file is completed where that
 // loses nothing: it is replaced (deleted and restored) by what a first import would have
-// made of the record, if it was never updated and each of its messages is in the file, in
+// made of the record, if its state is the file's and each of its messages is in the file, in
 // the same order. A crash between the two steps leaves it out until the next import.
 //
 // # Times

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/sessionstore/sessionstore"
@@ -24,6 +25,8 @@ type importer struct {
 	seen   *occurrences
 	trunk  conversation // the last one that is no branch: its ids
 	report Report
+
+	refused sync.Map // the ids of trunks that could not be written
 }
 
 // ErrIncomplete is reported for a session that an import found with fewer messages than
@@ -44,7 +47,11 @@ func (im *importer) run(ctx context.Context, all iter.Seq2[conversation, error])
 		}
 		if err == nil {
 			im.report.Branches += c.branches
-			w.start(c.session.ID, c.size, func() outcome { return im.write(ctx, c) })
+			first := c.session.ID // of those that are written one after the other
+			if c.branch != "" {
+				first = c.session.ParentID
+			}
+			w.start(first, c.size, func() outcome { return im.write(ctx, c) })
 			err = im.count(w.finished())
 		}
 		if rec, ok := errors.AsType[RecordError](err); ok {
@@ -128,6 +135,18 @@ func (im *importer) identify(c *conversation) error {
 // write writes a conversation, unless it is there.
 func (im *importer) write(ctx context.Context, c conversation) (o outcome) {
 	o = outcome{file: c.file, line: c.line, index: c.index}
+	if c.branch == "" {
+		defer func() {
+			if o.err != nil {
+				im.refused.Store(c.session.ID, nil)
+			}
+		}()
+	} else if _, ok := im.refused.Load(c.session.ParentID); ok {
+		// What is stored under the trunk's id may be this very branch, as it was imported when
+		// it was the one that was open.
+		o.err = invalid("branch", fmt.Sprintf("of session %q, which could not be imported, stays out", c.session.ParentID))
+		return o
+	}
 	// Most of a second import ends here, without a write.
 	stored, err := im.store.GetSession(ctx, c.session.ID)
 	if errors.Is(err, sessionstore.ErrSessionNotFound) {

@@ -31,6 +31,8 @@ func openInput(ctx context.Context, r io.Reader, o *Options) (*input, error) {
 	case s == zipMagic || s == emptyZipMagic:
 		z, err := openArchive(r, in, p, o)
 		return &input{zip: z}, err
+	case strings.HasPrefix(s, "\x1f\x8b"):
+		return nil, invalid("file", "is compressed by gzip: unpack it first, for example with gunzip")
 	case strings.HasPrefix(s, "\xff\xfe"), strings.HasPrefix(s, "\xfe\xff"):
 		return nil, invalid("file", "is UTF-16, not UTF-8: convert it first, for example with iconv -f UTF-16 -t UTF-8")
 	}

@@ -20,6 +20,11 @@ const maxRecordDepth = sessionstore.MaxDepth + 8
 // check returns nil if text is one JSON value, no deeper than maxRecordDepth, whose
 // strings are all valid Unicode. The functions below take such text only.
 func check(text string) error {
+	if len(text) > MaxRecordValues {
+		if n := countValues(text); n > MaxRecordValues {
+			return &sessionstore.LimitError{What: "values in a record", Limit: MaxRecordValues, Got: int64(n)}
+		}
+	}
 	r := codec.NewReader(text)
 	err := r.Skip(maxRecordDepth)
 	if err == nil {
@@ -29,6 +34,25 @@ func check(text string) error {
 		return &sessionstore.InvalidError{Field: "record", Reason: err.Error()}
 	}
 	return nil
+}
+
+// countValues returns how many values text has, if it is JSON: each but the first of an
+// array or object follows a comma.
+func countValues(text string) int {
+	n, inString := 1, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			inString = !inString
+		case inString:
+			if c == '\\' {
+				i++
+			}
+		case c == ',' || c == '[' || c == '{':
+			n++
+		}
+	}
+	return n
 }
 
 func invalid(field, reason string) error {

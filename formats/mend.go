@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
+	"time"
 
 	"github.com/sessionstore/sessionstore"
 )
@@ -16,8 +17,8 @@ import (
 //
 // A message that is missing in the middle cannot be put there: Seqs are never reused. So
 // the session is deleted and restored, and is then what a first import would have made of
-// it. That takes nothing from it that the file does not give back: the session was never
-// updated, and its messages are some of the file's, in the file's order. Otherwise mend
+// it. That takes nothing from it that the file does not give back: its state is that of the
+// file, and its messages are some of the file's, in the file's order. Otherwise mend
 // leaves it alone and returns incomplete with the reason. All that can be refused is
 // checked before. A crash right between the two steps leaves the session out until the file is
 // imported again.
@@ -30,7 +31,9 @@ func (im *importer) mend(ctx context.Context, c conversation, stored sessionstor
 	switch {
 	case err != nil:
 		return err
-	case stored.Version != 1 || !same:
+	case stored.Status == sessionstore.StatusPaused && c.session.Status == sessionstore.StatusActive:
+		return because("it is paused, perhaps by an import that was killed: resume it, and import the file again")
+	case !same:
 		return because("its state is not that of the file")
 	case stored.LastSeq != stored.MessageCount:
 		return because("it was truncated")
@@ -51,14 +54,30 @@ func (im *importer) mend(ctx context.Context, c conversation, stored sessionstor
 			return fmt.Errorf("%w; %w", incomplete, err)
 		}
 		if now.LastSeq != stored.LastSeq {
-			active := sessionstore.StatusActive
-			if _, err := im.store.UpdateSession(ctx, c.session.ID, sessionstore.SessionUpdate{Status: &active}); err != nil {
-				return err
-			}
-			return because("someone appends to it")
+			return errors.Join(because("someone appends to it"), im.resume(ctx, now))
 		}
+		if err := im.replace(ctx, c); err != nil {
+			return errors.Join(err, im.resume(ctx, now))
+		}
+		return nil
 	}
 	return im.replace(ctx, c)
+}
+
+// resumeTimeout is how long a session that could not be replaced may take to be resumed.
+const resumeTimeout = 30 * time.Second
+
+// resume makes a session that mend has paused active again, if it is still there, whether
+// or not the import goes on.
+func (im *importer) resume(ctx context.Context, paused sessionstore.Session) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), resumeTimeout)
+	defer cancel()
+	active := sessionstore.StatusActive
+	_, err := im.store.UpdateSession(ctx, paused.ID, sessionstore.SessionUpdate{IfVersion: paused.Version, Status: &active})
+	if errors.Is(err, sessionstore.ErrSessionNotFound) || errors.Is(err, sessionstore.ErrConflict) {
+		return nil // it was removed, or somebody else has decided about it
+	}
+	return err
 }
 
 // replace restores a session in the place of the one that is there. That is removed when

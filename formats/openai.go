@@ -50,6 +50,9 @@ type openAI struct{ *builder }
 
 func (d *openAI) preference(record object) error {
 	input, ok := parseObject(record.get("input"))
+	if record.has("role") {
+		return invalid("record", "is a single message: those of one conversation belong in a list, or in an object with messages")
+	}
 	if !ok || !record.has("preferred_output") {
 		return invalid("record", "has neither messages nor input and preferred_output")
 	}

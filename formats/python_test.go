@@ -261,9 +261,13 @@ func TestPythonMendsNothingElse(t *testing.T) {
 			return err
 		}, "with other content"},
 		{"updated", "", func(s sessionstore.SessionStore) error {
-			_, err := s.UpdateSession(t.Context(), "s", sessionstore.SessionUpdate{Status: &paused})
+			_, err := s.UpdateSession(t.Context(), "s", sessionstore.SessionUpdate{SetMetadata: sessionstore.Metadata{"a": 2}})
 			return err
 		}, "its state"},
+		{"paused", "", func(s sessionstore.SessionStore) error {
+			_, err := s.UpdateSession(t.Context(), "s", sessionstore.SessionUpdate{Status: &paused})
+			return err
+		}, "resume it"},
 		{"truncated", "", func(s sessionstore.SessionStore) error {
 			_, err := s.TruncateMessages(t.Context(), "s", sessionstore.Truncate{ThroughSeq: 1})
 			return err
@@ -299,6 +303,44 @@ func TestPythonMendsNothingElse(t *testing.T) {
 				t.Errorf("messages %q, before %q", sayAll(after), sayAll(before))
 			}
 		})
+	}
+}
+
+// cutOff is a store whose deletes fail, as if the import were interrupted there.
+type cutOff struct {
+	sessionstore.SessionStore
+	sessionstore.Restorer
+	cancel context.CancelFunc
+}
+
+func (c cutOff) DeleteSession(ctx context.Context, _ string) error {
+	c.cancel()
+	return context.Cause(ctx)
+}
+
+// TestMendInterrupted has an import interrupted while it replaces a session: that is then as
+// it was, and the next import completes it.
+func TestMendInterrupted(t *testing.T) {
+	t.Parallel()
+	const session = `{"session_id":"s"}` + "\n"
+	line := func(text string) string { return `{"session_id":"s","role":"user","content":"` + text + `"}` + "\n" }
+	mended := session + line("a") + line("b") + line("c")
+	store := newStore(t)
+	if rep, _, err := importText(t, store, "python", session+line("a")+"{\n"+line("c")); err != nil || rep.Sessions != 1 {
+		t.Fatalf("%+v, %v, want the session", rep, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	cut := cutOff{store, store.(sessionstore.Restorer), cancel}
+	if rep, err := formats.Import(ctx, cut, "python", strings.NewReader(mended), nil); !errors.Is(err, context.Canceled) {
+		t.Fatalf("the import that is cut off: %+v, %v, want context.Canceled", rep, err)
+	}
+	s, err := store.GetSession(t.Context(), "s")
+	if err != nil || s.Status != sessionstore.StatusActive || s.MessageCount != 2 {
+		t.Fatalf("after it the session is %+v, %v, want it active with 2 messages", s, err)
+	}
+	if rep, bad, err := importText(t, store, "python", mended); err != nil || rep != (formats.Report{Sessions: 1, Messages: 3}) {
+		t.Errorf("the next import: %+v, bad %v, %v, want the session completed", rep, bad, err)
 	}
 }
 

@@ -15,6 +15,10 @@ import (
 // top-level array, or a whole object. A larger one is passed over and reported.
 const MaxRecordBytes = 16 << 20
 
+// MaxRecordValues is how many JSON values a record may have: what is remembered of each is
+// more than it takes in the file.
+const MaxRecordValues = 400_000
+
 // record is one top-level JSON value of a file, or an element of its top-level array.
 type record struct {
 	line  int64  // where it begins, from 1
@@ -315,6 +319,9 @@ func (d *records) emit(line int64) error {
 		return nil
 	default:
 		rec.text, rec.err = text, check(text)
+		if errors.Is(rec.err, sessionstore.ErrTooLarge) {
+			rec.text = ""
+		}
 	}
 	rec.index = d.index
 	d.index++

@@ -169,3 +169,17 @@ func TestReaderFails(t *testing.T) {
 		}
 	}
 }
+
+// A record of very many values is refused before it is taken apart.
+func TestRecordOfManyValues(t *testing.T) {
+	t.Parallel()
+	text := func(n int) string { // n values, of which one has what looks like more
+		return `{"messages":[{"role":"user","content":"hi, [{ \"\\"}],"x":[` + strings.Repeat("1,", n-7) + "1]}"
+	}
+	for n, want := range map[int]int64{formats.MaxRecordValues: 0, formats.MaxRecordValues + 1: 1} {
+		rep, bad, err := importText(t, newStore(t), "openai", text(n)+"\n"+`{"messages":[{"role":"user","content":"hi"}]}`)
+		if err != nil || rep.Failed != want || want == 1 && !errors.Is(bad[0].Err, sessionstore.ErrTooLarge) {
+			t.Errorf("a record of %d values: %+v, %v, bad %v, want %d refused as too large", n, rep, err, bad, want)
+		}
+	}
+}

@@ -30,8 +30,9 @@ type writes struct {
 	done  []outcome
 }
 
-// start runs write, of the session of that id, as soon as there is room. Two of one id run
-// in the order of the file, so that always the same counts. One that is larger than all
+// start runs write, of the session of that id, as soon as there is room. Two of one id, and
+// the branches of one trunk under its id, run in the order of the file, so that always the
+// same counts. One that is larger than all
 // the room runs alone and has ended when start returns, so that no second large record is
 // read beside it.
 func (w *writes) start(id string, size int, write func() outcome) {

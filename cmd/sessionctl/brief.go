@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
+	"fmt"
 
 	"github.com/sessionstore/sessionstore"
 )
@@ -31,7 +31,10 @@ func briefly[T any](ctx context.Context, b *brief, call func(sessionstore.Sessio
 		return result, err
 	}
 	result, err = call(store)
-	return result, errors.Join(err, store.Close())
+	if cerr := store.Close(); cerr != nil {
+		fmt.Fprintf(b.app.err, "sessionctl: %s\n", oneLine(redacted("close "+b.app.storeURL()+": "+cerr.Error(), nil)))
+	}
+	return result, err
 }
 
 func (b *brief) CreateSession(ctx context.Context, s sessionstore.Session) (sessionstore.Session, error) {

@@ -3,10 +3,12 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/sessionstore/sessionstore"
 	"github.com/sessionstore/sessionstore/agent"
@@ -99,6 +101,8 @@ func (c *chat) run(ctx context.Context) error {
 			return fmt.Errorf("standard input: %w", err)
 		case strings.TrimSpace(line) == "":
 			continue
+		case !utf8.ValidString(line):
+			return errors.New("standard input: a line is not valid UTF-8")
 		}
 		err = c.turn(ctx, line)
 		c.settle(ctx, err)
@@ -224,16 +228,36 @@ func (c *chat) remark(r agent.Response) {
 		c.note("(the model called " + r.ToolCalls[0].Name + "; this chat has no tools)")
 	case r.FinishReason == agent.FinishFiltered:
 		c.note("(the provider withheld the rest)")
+	case r.FinishReason == agent.FinishRefusal && r.Text == "":
+		c.note("(the model declined" + refusal(r.Message) + ")")
 	case r.Text == "":
 		c.note("(the answer has no text)")
 	}
 }
 
+// refusal is what the model gave as its reason, where that is no text of its answer.
+func refusal(m sessionstore.Message) string {
+	var why string
+	if json.Unmarshal(m.Extra["refusal"], &why) != nil || why == "" {
+		return ""
+	}
+	return ": " + why
+}
+
 // start makes the session if it is not there.
 func (c *chat) start(ctx context.Context) (err error) {
-	if c.conv == nil {
-		c.conv, err = agent.Start(ctx, c.manager(), c.session, c.agent, c.options()...)
-		c.made = err == nil
+	if c.conv != nil {
+		return nil
+	}
+	conv, err := agent.Start(ctx, c.manager(), c.session, c.agent, c.options()...)
+	if errors.Is(err, sessionstore.ErrSessionExists) && c.session.ID != "" {
+		// Somebody else has made it meanwhile.
+		if err := c.goOn(ctx); err != nil || c.conv != nil {
+			return err
+		}
+	}
+	if err == nil {
+		c.conv, c.made = conv, true
 	}
 	return err
 }

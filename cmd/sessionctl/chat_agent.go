@@ -42,6 +42,9 @@ func (m *modelFlags) flags(f *pflag.FlagSet) {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			return errors.New("not an http or https URL")
 		}
+		if u.RawQuery != "" || u.Fragment != "" {
+			return errors.New("a URL with a query or fragment, which the requests would not have")
+		}
 		m.baseURL = s
 		return nil
 	})

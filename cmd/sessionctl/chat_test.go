@@ -111,6 +111,7 @@ func TestChatRefuses(t *testing.T) {
 		{"--agent", "openai"},
 		{"--agent", "openai", "--model", "m", "--base-url", "ftp://127.0.0.1"},
 		{"--agent", "openai", "--model", "m", "--base-url", "127.0.0.1:1"},
+		{"--agent", "openai", "--model", "m", "--base-url", "http://127.0.0.1:1/?version=1"},
 		{"--session", "a\nb"},
 		{"--temperature", "hot"},
 		{"--max-tokens", "-1"},
@@ -126,11 +127,34 @@ func TestChatRefuses(t *testing.T) {
 	c.failsIn("x\n", exitFailed, []string{"paused", "resume"}, "chat", "--session", "s")
 	c.ok("close", "s")
 	c.failsIn("x\n", exitFailed, []string{"closed"}, "chat", "--session", "s")
+	c.failsIn("\xff\n", exitFailed, []string{"standard input", "UTF-8"}, "chat")
 	long := strings.Repeat("x", sessionstore.MaxAppendBytes+1)
 	c.failsIn(long, exitFailed, []string{"standard input", "bytes of a line"}, "chat")
 	if got := c.ok("verify"); !strings.Contains(got, "1 session, 0 messages: 0 problems") {
 		t.Errorf("verify printed %q, want the one session and no message", got)
 	}
+}
+
+// Of two chats that start with a new id, the later one goes on with the session of the other.
+func TestChatBesideAnother(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	var out, errOut bytes.Buffer
+	a := &app{out: bufio.NewWriter(&out), err: &errOut, storeFlag: c.url}
+	in, w := io.Pipe()
+	a.in = in
+	go func() {
+		_, err := io.WriteString(w, "\n") // read once the chat has seen that there is no session
+		c.ok("new", "--id", "s", "--user", "ada")
+		_, werr := io.WriteString(w, "hello\n")
+		w.CloseWithError(errors.Join(err, werr))
+	}()
+	root := a.rootCmd()
+	root.SetArgs([]string{"--store", c.url, "chat", "--session", "s"})
+	if err := root.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantLines(t, shown(t, c.url, "s"), "user: hello", "assistant: hello")
 }
 
 // A store that is not there is said before anything is read.

@@ -1,8 +1,10 @@
 package openai
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	sdk "github.com/openai/openai-go/v3"
@@ -90,7 +92,7 @@ func (a *chatPieces) addCalls(raw json.RawMessage) {
 			continue
 		}
 		at, ok := a.at[index]
-		if id := d.String("id"); !ok || index < 0 || id != "" && id != a.calls[at].String("id") {
+		if id := d.String("id"); !ok || index < 0 || id != "" && a.calls[at].String("id") != "" && id != a.calls[at].String("id") {
 			at = len(a.calls)
 			a.calls = append(a.calls, nil)
 			if a.at == nil {
@@ -120,25 +122,26 @@ func (a *chatPieces) addCalls(raw json.RawMessage) {
 	}
 }
 
+// merge joins what is spelled, so that every byte stays, in time that grows with v alone:
+// an answer has thousands of deltas.
 func merge(o wire.Object, key string, v json.RawMessage) wire.Object {
 	old := o.Get(key)
 	switch {
 	case string(v) == "null":
 		return o
 	case old == nil || len(v) == 0:
-		return o.Set(key, v)
+		return o.Set(key, slices.Clip(v)) // what is appended to it must not go into the delta's memory
 	case old[0] == '"' && v[0] == '"' && key != "role":
-		var s, t string
-		if json.Unmarshal(old, &s) == nil && json.Unmarshal(v, &t) == nil {
-			return o.SetString(key, s+t)
-		}
+		return o.Set(key, append(old[:len(old)-1], v[1:]...))
 	case old[0] == '[' && v[0] == '[':
-		var s, t []json.RawMessage
-		if json.Unmarshal(old, &s) == nil && json.Unmarshal(v, &t) == nil {
-			if list, err := json.Marshal(append(s, t...)); err == nil {
-				return o.Set(key, list)
-			}
+		head, tail := bytes.TrimSpace(old[1:len(old)-1]), bytes.TrimSpace(v[1:len(v)-1])
+		switch {
+		case len(tail) == 0:
+			return o
+		case len(head) == 0:
+			return o.Set(key, slices.Clip(v))
 		}
+		return o.Set(key, slices.Concat([]byte{'['}, head, []byte{','}, tail, []byte{']'}))
 	case old[0] == '{' && v[0] == '{':
 		inner := wire.Parse(old)
 		for _, m := range wire.Parse(v) {
