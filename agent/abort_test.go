@@ -522,3 +522,39 @@ func TestAnAnswerOfAnotherRole(t *testing.T) {
 	}
 	wantHistory(t, c, "user: Hi", "assistant: I !failed")
 }
+
+// An answer that no store takes, or that does not end, costs neither its text nor the
+// question.
+func TestAnAnswerThatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", agent.MaxAnswerBytes/4)
+	for _, tt := range []struct {
+		name   string
+		answer answer
+		want   error
+		kept   string
+	}{
+		{"a name with a control character", answer{events: []agent.Event{agent.TextDelta{Text: "Useful."},
+			agent.ToolCallDone{Call: sessionstore.ToolCall{ID: "a", Name: "f\x1b"}}}}, sessionstore.ErrInvalid, "Useful."},
+		{"an id that is too long", answer{events: []agent.Event{agent.TextDelta{Text: "Useful."},
+			agent.ToolCallDone{Call: sessionstore.ToolCall{ID: strings.Repeat("i", sessionstore.MaxNameBytes+1), Name: "f"}}}}, sessionstore.ErrInvalid, "Useful."},
+		{"without end", answer{events: slices.Repeat([]agent.Event{agent.TextDelta{Text: long}}, 100)}, sessionstore.ErrTooLarge, strings.Repeat(long, 4)},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			store := newStore(t)
+			c := start(t, store, newModel(t, tt.answer))
+			var err error
+			for _, err = range c.Stream(t.Context(), user("Hi")) {
+				if err != nil {
+					break
+				}
+			}
+			if !errors.Is(err, tt.want) {
+				t.Errorf("Stream: got %v, want %v", err, tt.want)
+			}
+			wantHistory(t, c, "user: Hi", "assistant: "+tt.kept+" !failed")
+			wantNext(t, store, c)
+		})
+	}
+}

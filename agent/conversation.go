@@ -37,7 +37,8 @@ import (
 // the turn ends (an error, a context that is cancelled or times out, a consumer that breaks
 // out of the loop or panics) the user's message is stored and after it the text so far,
 // marked as [Interrupted]; see [WithUnfinished]. That is written whether or not the context
-// is done.
+// is done. A streamed answer that cannot be stored as it is (the name of a call has a
+// control character, say), or has more than [MaxAnswerBytes], is one that fails at its end.
 //
 // What could not be stored is returned in an [UnsavedError]. The handle is free for the
 // next turn in any case.

@@ -236,6 +236,11 @@ func (r Response) check() error {
 	if r.Message.Role != sessionstore.RoleAssistant {
 		return fmt.Errorf("the agent answers with a message of role %q", r.Message.Role)
 	}
+	m := r.Message
+	m.ID, m.SessionID, m.Seq = "", "", 0 // it gets its own
+	if _, err := (sessionstore.Append{Messages: []sessionstore.Message{m}}).Prepare("answer"); err != nil {
+		return fmt.Errorf("the answer cannot be stored: %w", err)
+	}
 	return nil
 }
 
@@ -245,6 +250,7 @@ var errPanicked = errors.New("panic during the stream")
 // read adds up a stream until it finishes. An error means that it is not complete; then
 // acc has what was yielded and nothing else.
 func (t *turn) read(ctx context.Context, req Request, acc *Accumulator) error {
+	received := 0
 	for e, err := range t.c.agent.Stream(ctx, req) {
 		if err != nil {
 			return err
@@ -256,6 +262,9 @@ func (t *turn) read(ctx context.Context, req Request, acc *Accumulator) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		if received += size(e); received > MaxAnswerBytes {
+			return &sessionstore.LimitError{What: "bytes of a streamed answer", Limit: MaxAnswerBytes, Got: int64(received)}
+		}
 		acc.Add(e)
 		if !t.yield(e) {
 			return errStopped
@@ -265,6 +274,26 @@ func (t *turn) read(ctx context.Context, req Request, acc *Accumulator) error {
 		return err
 	}
 	return io.ErrUnexpectedEOF
+}
+
+// MaxAnswerBytes bounds the text, reasoning and arguments of one streamed answer together:
+// beyond that it is interrupted. With its question and with escapes it still fits into an
+// append; and a model that does not stop fills no memory.
+const MaxAnswerBytes = sessionstore.MaxAppendBytes / 4
+
+// size is what an event adds to an answer.
+func size(e Event) int {
+	switch e := e.(type) {
+	case TextDelta:
+		return len(e.Text)
+	case ReasoningDelta:
+		return len(e.Text)
+	case ToolCallDelta:
+		return len(e.Arguments)
+	case PartDone:
+		return len(e.Part.Raw())
+	}
+	return 0
 }
 
 // keepAnswer stores a complete answer, after the input if that is not stored yet.
