@@ -22,6 +22,7 @@ import (
 	"github.com/sessionstore/sessionstore/agent"
 	"github.com/sessionstore/sessionstore/bolt"
 	"github.com/sessionstore/sessionstore/internal/chatcheck"
+	"github.com/sessionstore/sessionstore/internal/stories"
 	"github.com/sessionstore/sessionstore/internal/testenv"
 	"github.com/sessionstore/sessionstore/memory"
 	_ "github.com/sessionstore/sessionstore/mongo"
@@ -128,7 +129,7 @@ func (m *model) Stream(ctx context.Context, req agent.Request) iter.Seq2[agent.E
 
 var errModel = errors.New("the model fails")
 
-// checkRequest holds a request against what a chat-completions API takes.
+// checkRequest holds a request against what the APIs take.
 func checkRequest(tb testing.TB, req agent.Request) {
 	tb.Helper()
 	list, err := json.Marshal(req.Prompt().ChatMessages())
@@ -137,6 +138,9 @@ func checkRequest(tb testing.TB, req agent.Request) {
 	}
 	if err != nil {
 		tb.Errorf("request %s: got %v, want a valid list of messages", list, err)
+	}
+	if err := stories.Sendable(req.Prompt()); err != nil {
+		tb.Errorf("request: %v", err)
 	}
 }
 
