@@ -28,7 +28,7 @@ type event struct {
 func goTest(ctx context.Context, dir string, args ...string) (*result, error) {
 	cmd := exec.CommandContext(ctx, "go", append([]string{"test", "-json", "-count=1", "-timeout=30m"}, args...)...)
 	// As in make test: on FerretDB one rule takes six minutes.
-	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), "GOWORK=off", "STORETEST_WATCHDOG=10m"), os.Stderr
+	cmd.Dir, cmd.Env, cmd.Stderr = dir, append(os.Environ(), "GOWORK=off", "STORETEST_WATCHDOG=25m"), os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
