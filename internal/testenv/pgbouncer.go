@@ -19,11 +19,11 @@ var pgbouncerKind = server{
 	},
 }
 
-// pgbouncerCommand pools by transaction for the server at host and port. Its settings
-// come in a file only, which its account has to be able to read.
-func pgbouncerCommand(server *url.URL) func(bin map[string]string, dir string, port int) []string {
-	return func(bin map[string]string, _ string, port int) []string {
-		ini := fmt.Sprintf(`[databases]
+// PgbouncerCommand is the command line of a PgBouncer at a port, which pools by transaction
+// for the server at host and serverPort. Its settings come in a file only, which its account
+// has to be able to read: it is written to the folder that it is started in.
+func PgbouncerCommand(binary string, port int, host, serverPort string) []string {
+	ini := fmt.Sprintf(`[databases]
 postgres = host=%s port=%s user=postgres
 [pgbouncer]
 listen_addr = 127.0.0.1
@@ -33,9 +33,8 @@ auth_type = any
 pool_mode = transaction
 default_pool_size = 20
 max_client_conn = 1000
-`, server.Hostname(), server.Port(), port)
-		return []string{"/bin/sh", "-c", `printf %s "$2" >pgbouncer.ini && exec "$1" pgbouncer.ini`, "sh", bin["pgbouncer"], ini}
-	}
+`, host, serverPort, port)
+	return []string{"/bin/sh", "-c", `printf %s "$2" >pgbouncer.ini && exec "$1" pgbouncer.ini`, "sh", binary, ini}
 }
 
 var pgbouncer = instance{kind: pgbouncerKind}
@@ -51,7 +50,9 @@ func Pgbouncer(tb testing.TB) string {
 	}
 	pgbouncer.once.Do(func() {
 		kind := pgbouncer.kind
-		kind.command = pgbouncerCommand(server)
+		kind.command = func(bin map[string]string, _ string, port int) []string {
+			return PgbouncerCommand(bin["pgbouncer"], port, server.Hostname(), server.Port())
+		}
 		pgbouncer.dsn, pgbouncer.err = kind.find()
 	})
 	return pgbouncer.get(tb)

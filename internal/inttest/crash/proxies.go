@@ -5,6 +5,8 @@ package crash
 import (
 	"fmt"
 	"strconv"
+
+	"github.com/sessionstore/sessionstore/internal/testenv"
 )
 
 // ClusterNode is a node of a Redis Cluster that finds out within seconds that another one
@@ -26,18 +28,7 @@ func Pgbouncer(host, port string) *Kind {
 	return &Kind{
 		Name: "PgBouncer", Account: "postgres", ready: "process up",
 		command: func(binary, _ string, own int) []string {
-			ini := fmt.Sprintf(`[databases]
-postgres = host=%s port=%s user=postgres
-[pgbouncer]
-listen_addr = 127.0.0.1
-listen_port = %d
-unix_socket_dir =
-auth_type = any
-pool_mode = transaction
-default_pool_size = 20
-max_client_conn = 1000
-`, host, port, own)
-			return []string{"/bin/sh", "-c", `printf %s "$2" >pgbouncer.ini && exec "$1" pgbouncer.ini`, "sh", binary, ini}
+			return testenv.PgbouncerCommand(binary, own, host, port)
 		},
 		url: func(port int) string {
 			return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", port)
