@@ -83,6 +83,7 @@ cross: ## build the library and the command for systems other than this one
 	@set -e; for p in linux/386 darwin/arm64 windows/amd64; do \
 	  for m in $(SHIPPED); do echo "== build for $$p in $$m"; \
 	    (cd $$m && CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} go build ./...); done; done
+	@echo "== build for linux/arm64 in ."; CGO_ENABLED=0 GOOS=linux GOARCH=arm64 go build ./...
 
 $(LINT): tools/go.mod tools/go.sum
 	cd tools && GOWORK=off go build -o ../$(LINT) github.com/golangci/golangci-lint/v2/cmd/golangci-lint
